@@ -57,6 +57,12 @@ fn in_mpi(mode: &str, words: &[String], is_chosen: bool) {
     exchange(&mut boot);
     match mode {
         "print" => print(&boot),
+        "appnum" => println!(
+            "rank {} of {} program {:?}",
+            boot.assignment().rank,
+            boot.assignment().size,
+            boot.assignment().appnum
+        ),
         "share" => share(&mut boot),
         "hold" => hold(&mut boot),
         "die" | "count" if is_chosen => kill_oneself(),

@@ -11,11 +11,18 @@ _mpilite_mpirun() {
         -ppn|-N|--npernode|--perhost) words=(-W '') ;;
         --map-by) words=(-W 'slot node') ;;
         -x) words=(-W '') ;;
+        --envlist) words=(-W '') ;;
+        --genvlist) words=(-W '') ;;
         --wdir|--wd) words=(-d) ;;
+        --path) words=(-d) ;;
+        --prefix) words=(-d) ;;
+        --app|--configfile) words=(-f -W '') ;;
         --transport) words=(-W 'auto shm rmpp gobackn unet sctp tcp tcp-trc loopback') ;;
         --interface|--iface) words=(-W '') ;;
         --port-range) words=(-W '') ;;
         --net) words=(-W '') ;;
+        --output|--output-filename) words=(-d) ;;
+        --stdin) words=(-W 'all none') ;;
         --timeout) words=(-W '') ;;
         --stall) words=(-W 'report abort off') ;;
         --stall-after) words=(-W '') ;;
@@ -31,7 +38,7 @@ _mpilite_mpirun() {
     esac ;; esac
     if [ ${#words[@]} = 0 ]; then
         case $word in
-        -*) words=(-W '-n -np -c --host -H --hosts --hostfile -f --machinefile -ppn -N --npernode --perhost --map-by --byslot --bynode --oversubscribe --nooversubscribe -x --wdir --wd --transport --interface --iface --port-range --net --tag-output -l --prepend-rank --stats --secure --timeout --stall --stall-after --stall-json --packets --sequence --sequence-packets --bind-to --mca --gmca --omca --prtemca --pmixmca --help -h --version -V') ;;
+        -*) words=(-W '-n -np -c --host -H --hosts --hostfile -f --machinefile -ppn -N --npernode --perhost --map-by --byslot --bynode --oversubscribe --nooversubscribe -x --env --envall --envnone --envlist --genv --genvall --genvnone --genvlist --wdir --wd --path --prefix --preload --preload-binary --app --configfile --transport --interface --iface --port-range --net --tag-output -l --prepend-rank --timestamp-output --merge-stderr --merge-stderr-to-stdout --output --output-filename --stdin --stats --secure --timeout --stall --stall-after --stall-json --packets --sequence --sequence-packets --bind-to --mca --gmca --omca --prtemca --pmixmca --help -h --version -V') ;;
         *) words=(-c -f) ;;
         esac
     fi

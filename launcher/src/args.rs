@@ -5,19 +5,23 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use mpi_lite::boot::protocol::Secure;
 use mpi_lite::config::{Network, PortRange};
 use mpi_lite::transport;
 
+use crate::environment::{Base, Export};
 use crate::failure::{Failure, printable};
 use crate::hosts::{self, Host, RANKS_MAX};
+use crate::input::Readers;
 use crate::mca::{self, Parameter};
 use crate::nearest::nearest;
 use crate::network;
 use crate::options::{Entry, Meaning, OPTIONS, Value, dashed, find};
+use crate::output::Style;
+use crate::part::{self, Part, Reader};
 use crate::stall::settings as stall;
 use crate::wire::Asked;
 
@@ -77,18 +81,20 @@ impl Stats {
 }
 
 /// A job as the user described it.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Options {
-    /// Number of ranks, if given.
+    /// Number of ranks of all programs, if given.
     pub ranks: Option<u32>,
     /// The hosts of `--host`.
     pub hosts: Vec<Host>,
     /// The file of `--hostfile`.
     pub host_file: Option<PathBuf>,
-    /// `-x NAME` and `-x NAME=VALUE`.
-    pub exports: Vec<(OsString, Option<OsString>)>,
-    /// `--wdir`.
-    pub directory: Option<PathBuf>,
+    /// `-genvall` and its kin.
+    pub base: Base,
+    /// `-genv`, and what other options set for all ranks.
+    pub exports: Vec<Export>,
+    /// `--app`.
+    pub app_file: Option<PathBuf>,
     /// `--transport`.
     pub transport: Option<String>,
     /// `--interface`.
@@ -97,8 +103,16 @@ pub struct Options {
     pub mca_interface: Option<Asked>,
     /// `--net`.
     pub network: Option<Network>,
-    /// `--tag-output`.
-    pub tags_output: bool,
+    /// `--tag-output`, `--timestamp-output` and `--merge-stderr`.
+    pub style: Style,
+    /// `--output`.
+    pub output_directory: Option<PathBuf>,
+    /// `--stdin`.
+    pub readers: Readers,
+    /// `--prefix`.
+    pub prefix: Option<PathBuf>,
+    /// `--preload`.
+    pub preloads: bool,
     /// `--stats`.
     pub stats: Option<Stats>,
     /// `--secure`.
@@ -125,10 +139,10 @@ pub struct Options {
     pub mapping: Mapping,
     /// Options that were understood but change nothing; one line each for the user.
     pub notes: Vec<String>,
-    /// The program as it was named.
-    pub program: OsString,
-    /// Its arguments.
-    pub arguments: Vec<OsString>,
+    /// The program that is being read.
+    pub(crate) part: Part,
+    /// The programs of the job, in the order of their ranks.
+    pub programs: Vec<Part>,
 }
 
 /// Reads the arguments of `mpirun`, without its own name.
@@ -137,34 +151,17 @@ pub struct Options {
 ///
 /// A usage failure that names the option and what it needs.
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, Failure> {
-    let mut words = arguments.into_iter();
+    let mut words = Reader::new(arguments.into_iter());
     let mut options = Options::default();
-    let mut seen: Vec<Meaning> = Vec::new();
-    while let Some(word) = words.next() {
-        if word == "--" {
-            options.program = words.next().unwrap_or_default();
-            break;
-        }
-        let Some(option) = as_option(&word) else {
-            options.program = word;
-            break;
-        };
-        let (name, entry, attached) = identify(option, &word)?;
-        let meaning = entry.meaning;
-        if seen.contains(&meaning) && !entry.repeats() {
-            return Err(Failure::usage(format!("option {name} is given twice")));
-        }
-        seen.push(meaning);
-        let values = values_of(&name, entry, attached, &mut words)?;
-        match meaning {
-            Meaning::Help => return Ok(Request::Help),
-            Meaning::Version => return Ok(Request::Version),
-            Meaning::Agent => return Ok(Request::Agent),
-            Meaning::Mca => options.mca(&name, text(&values[0], &name)?, text(&values[1], &name)?),
-            _ => options.set(meaning, values.last().map_or(OsStr::new(""), |v| v), &name)?,
-        }
+    if let Some(request) = options.read(&mut words, &|_| true)? {
+        return Ok(request);
     }
-    options.arguments = words.collect();
+    options.part.arguments = words.rest_of_part();
+    let general = std::mem::take(&mut options.part);
+    match options.app_file.clone() {
+        Some(file) => options.read_app_file(&file, &general)?,
+        None => options.read_programs(words, general)?,
+    }
     options.check()?;
     Ok(Request::Run(Box::new(options)))
 }
@@ -238,19 +235,160 @@ fn values_of(
 const WHOLE_NUMBER: &str = "a whole number from 1 to 1000000";
 
 impl Options {
+    /// Reads options up to the program, and its name. Returns the request if it is to do something
+    /// else than to run a job.
+    fn read(
+        &mut self,
+        words: &mut impl Iterator<Item = OsString>,
+        may_come: &dyn Fn(&Entry) -> bool,
+    ) -> Result<Option<Request>, Failure> {
+        let mut seen: Vec<Meaning> = Vec::new();
+        while let Some(word) = words.next() {
+            if word == "--" {
+                self.part.program = words.next().unwrap_or_default();
+                break;
+            }
+            let Some(option) = as_option(&word) else {
+                self.part.program = word;
+                break;
+            };
+            let (name, entry, attached) = identify(option, &word)?;
+            let meaning = entry.meaning;
+            if !may_come(entry) {
+                return Err(Failure::usage(format!(
+                    "option {name} is for the whole job: give it before the first program"
+                )));
+            }
+            if seen.contains(&meaning) && !entry.repeats() {
+                return Err(Failure::usage(format!("option {name} is given twice")));
+            }
+            seen.push(meaning);
+            let values = values_of(&name, entry, attached, words)?;
+            match meaning {
+                Meaning::Help => return Ok(Some(Request::Help)),
+                Meaning::Version => return Ok(Some(Request::Version)),
+                Meaning::Agent => return Ok(Some(Request::Agent)),
+                Meaning::Mca => self.mca(&name, text(&values[0], &name)?, text(&values[1], &name)?),
+                Meaning::GlobalEnv => self.exports.push(pair(&values, &name)?),
+                Meaning::Env => self.part.exports.push(pair(&values, &name)?),
+                _ => self.set(meaning, values.last().map_or(OsStr::new(""), |v| v), &name)?,
+            }
+        }
+        Ok(None)
+    }
+
+    /// Reads the parts behind the first one.
+    fn read_programs(
+        &mut self,
+        mut words: Reader<impl Iterator<Item = OsString>>,
+        mut first: Part,
+    ) -> Result<(), Failure> {
+        first.ranks = self.ranks;
+        if first.program == ":" {
+            return Err(Failure::usage(
+                "part 1 of the command line: no program is named",
+            ));
+        }
+        if first.program.is_empty() {
+            return Err(Failure::usage("no program is named; see mpirun --help"));
+        }
+        self.programs.push(first);
+        while words.has_more {
+            let number = self.programs.len() + 1;
+            let place = format!("part {number} of the command line");
+            let part = read_part(&mut words).map_err(|failure| part::at(&place, failure))?;
+            self.programs.push(part);
+        }
+        self.count_ranks(|number| format!("part {number} of the command line"))
+    }
+
+    /// Reads the programs of `--app`. What stands on the command line holds for each of them.
+    fn read_app_file(&mut self, file: &Path, general: &Part) -> Result<(), Failure> {
+        if !general.program.is_empty() {
+            let shown = printable(&general.program.to_string_lossy());
+            return Err(Failure::usage(format!(
+                "--app names the programs of the job: leave out '{shown}'"
+            )));
+        }
+        if self.ranks.is_some() {
+            return Err(Failure::usage(
+                "-n does not go with --app: give it on the lines of the file",
+            ));
+        }
+        let mut places = Vec::new();
+        for (place, words) in part::lines(file)? {
+            let mut words = Reader::new(words.into_iter());
+            let part = read_part(&mut words).map_err(|failure| part::at(&place, failure))?;
+            self.programs.push(part);
+            places.push(place);
+        }
+        for part in &mut self.programs {
+            part.inherit(general);
+        }
+        self.count_ranks(|number| places[number - 1].clone())
+    }
+
+    /// Adds up the ranks of all programs. `place` is that of a program by its number from 1.
+    fn count_ranks(&mut self, place: impl Fn(usize) -> String) -> Result<(), Failure> {
+        let mut sum: u32 = 0;
+        for (index, part) in self.programs.iter().enumerate() {
+            match part.ranks {
+                Some(ranks) => sum = sum.saturating_add(ranks),
+                None if self.programs.len() == 1 => return Ok(()),
+                None => {
+                    let shown = printable(&part.program.to_string_lossy());
+                    return Err(Failure::usage(format!(
+                        "{}: '{shown}' needs -n N: each of several programs has its own number of \
+                         ranks",
+                        place(index + 1)
+                    )));
+                }
+            }
+        }
+        if sum > RANKS_MAX {
+            return Err(Failure::usage(format!(
+                "the programs have {sum} ranks together; {RANKS_MAX} are possible"
+            )));
+        }
+        self.ranks = Some(sum);
+        Ok(())
+    }
+
+    /// What the user last set for this variable by an option, of all programs or of one.
+    pub(crate) fn exported(&self, name: &str) -> Option<&Export> {
+        let of_parts = self.programs.iter().flat_map(|part| &part.exports);
+        let mut all: Vec<&Export> = self.exports.iter().chain(of_parts).collect();
+        all.reverse();
+        all.into_iter().find(|(known, _)| known == name)
+    }
+
     fn set(&mut self, meaning: Meaning, value: &OsStr, name: &str) -> Result<(), Failure> {
         match meaning {
             Meaning::Ranks => self.ranks = Some(parse_number(value, name)?),
             Meaning::PerNode => self.mapping = Mapping::PerNode(parse_number(value, name)?),
             Meaning::Host => self.hosts.extend(hosts::parse_list(text(value, name)?)?),
             Meaning::HostFile => self.host_file = Some(PathBuf::from(value)),
-            Meaning::Export => self.exports.push(parse_export(value)?),
-            Meaning::Directory => self.directory = Some(PathBuf::from(value)),
+            Meaning::Export => self.part.exports.push(parse_export(value)?),
+            Meaning::Directory => self.part.directory = Some(PathBuf::from(value)),
+            Meaning::SearchPath => self.part.path = Some(value.into()),
+            Meaning::EnvAll => self.part.base = Some(Base::All),
+            Meaning::EnvNone => self.part.base = Some(Base::Nothing),
+            Meaning::EnvList => self.part.base = Some(Base::listed(value)),
+            Meaning::GlobalEnvAll => self.base = Base::All,
+            Meaning::GlobalEnvNone => self.base = Base::Nothing,
+            Meaning::GlobalEnvList => self.base = Base::listed(value),
+            Meaning::App => self.app_file = Some(PathBuf::from(value)),
             Meaning::Transport => self.transport = Some(parse_transport("--transport ", value)?),
             Meaning::Interface => self.interface = Some(text(value, name)?.to_string()),
             Meaning::PortRange => self.exports.push(parse_port_range(value, name)?),
             Meaning::Network => self.network = Some(network::parse("--net ", value)?),
-            Meaning::TagOutput => self.tags_output = true,
+            Meaning::TagOutput => self.style.has_tags = true,
+            Meaning::TimestampOutput => self.style.has_stamps = true,
+            Meaning::MergeErrors => self.style.merges_errors = true,
+            Meaning::OutputDirectory => self.output(value, name)?,
+            Meaning::Stdin => self.readers = Readers::parse(text(value, name)?)?,
+            Meaning::Prefix => self.prefix = Some(absolute(value, name)?),
+            Meaning::Preload => self.preloads = true,
             Meaning::Stats => self.stats = Some(Stats::of(value)),
             Meaning::Secure => self.secure = Some(parse_option_secure(value)?),
             Meaning::Timeout => self.timeout = Some(parse_timeout(value, name)?),
@@ -266,7 +404,7 @@ impl Options {
             Meaning::BySlot => self.mapping = Mapping::BySlot,
             Meaning::MapBy => self.map_by(text(value, name)?)?,
             Meaning::BindTo => self.bind_to(text(value, name)?),
-            Meaning::Mca | Meaning::Ignored => {}
+            Meaning::Mca | Meaning::Ignored | Meaning::Env | Meaning::GlobalEnv => {}
             Meaning::Help | Meaning::Version | Meaning::Agent => {}
         }
         Ok(())
@@ -286,6 +424,33 @@ impl Options {
             Parameter::Ignored => None,
         };
         self.notes.extend(note);
+    }
+
+    /// A directory; or a list of words of Open MPI for how the output looks.
+    fn output(&mut self, value: &OsStr, name: &str) -> Result<(), Failure> {
+        let mut style = self.style;
+        let mut directory = None;
+        for word in value.as_bytes().split(|byte| *byte == b',') {
+            match word {
+                b"tag" => style.has_tags = true,
+                b"timestamp" => style.has_stamps = true,
+                b"merge" => style.merges_errors = true,
+                _ => match word.strip_prefix(b"dir=") {
+                    Some(path) => directory = Some(PathBuf::from(OsStr::from_bytes(path))),
+                    // Then it is a directory, whatever its name looks like.
+                    None => {
+                        self.output_directory = Some(PathBuf::from(value));
+                        return match value.is_empty() {
+                            true => Err(Failure::usage(format!("{name} needs a directory"))),
+                            false => Ok(()),
+                        };
+                    }
+                },
+            }
+        }
+        self.style = style;
+        self.output_directory = directory.or_else(|| self.output_directory.take());
+        Ok(())
     }
 
     fn map_by(&mut self, value: &str) -> Result<(), Failure> {
@@ -349,15 +514,47 @@ impl Options {
         if !self.hosts.is_empty() && self.host_file.is_some() {
             return Err(Failure::usage("give --host or --hostfile, not both"));
         }
-        if self.program.is_empty() {
-            return Err(Failure::usage("no program is named; see mpirun --help"));
-        }
-        if self.arguments.iter().any(|argument| argument == ":") {
-            return Err(Failure::usage(
-                "several programs in one job (':') are not supported",
-            ));
-        }
         Ok(())
+    }
+}
+
+/// Reads a part with its own options only.
+fn read_part(words: &mut Reader<impl Iterator<Item = OsString>>) -> Result<Part, Failure> {
+    let mut options = Options::default();
+    options.read(words, &Entry::is_of_program)?;
+    let mut part = options.part;
+    if part.program == ":" || part.program.is_empty() {
+        return Err(Failure::usage("no program is named"));
+    }
+    part.arguments = words.rest_of_part();
+    part.ranks = options.ranks;
+    part.hosts = options.hosts;
+    Ok(part)
+}
+
+/// The variable of `-env NAME VALUE`.
+fn pair(values: &[OsString], name: &str) -> Result<Export, Failure> {
+    let (variable, value) = (&values[0], &values[1]);
+    if variable.is_empty() || variable.as_bytes().contains(&b'=') {
+        let shown = printable(&variable.to_string_lossy());
+        return Err(Failure::usage(format!(
+            "{name} needs NAME VALUE, and '{shown}' is no name"
+        )));
+    }
+    Ok((variable.clone(), Some(value.clone())))
+}
+
+/// A directory of other hosts, which have no current directory of ours.
+fn absolute(value: &OsStr, name: &str) -> Result<PathBuf, Failure> {
+    let path = PathBuf::from(value);
+    match path.is_absolute() {
+        true => Ok(path),
+        false => {
+            let shown = printable(&value.to_string_lossy());
+            Err(Failure::usage(format!(
+                "{name} needs a path from the root, as /opt/mpilite, not '{shown}'"
+            )))
+        }
     }
 }
 
@@ -437,7 +634,7 @@ pub fn parse_secure(asked: &str, value: &OsStr) -> Result<Secure, Failure> {
 }
 
 /// The variable that tells the ranks their range of ports.
-fn parse_port_range(value: &OsStr, name: &str) -> Result<(OsString, Option<OsString>), Failure> {
+fn parse_port_range(value: &OsStr, name: &str) -> Result<Export, Failure> {
     let shown = value.to_string_lossy();
     let range = PortRange::parse(&shown).ok_or_else(|| {
         let shown = printable(&shown);
@@ -449,7 +646,7 @@ fn parse_port_range(value: &OsStr, name: &str) -> Result<(OsString, Option<OsStr
     Ok(("MPILITE_PORT_RANGE".into(), Some(value)))
 }
 
-fn parse_export(value: &OsStr) -> Result<(OsString, Option<OsString>), Failure> {
+fn parse_export(value: &OsStr) -> Result<Export, Failure> {
     let bytes = value.as_bytes();
     let (name, content) = match bytes.iter().position(|byte| *byte == b'=') {
         None => (bytes, None),
@@ -500,9 +697,9 @@ mod tests {
                  {dashes}tag-output {dashes}timeout 1.5 {dashes}oversubscribe p"
             ));
             assert_eq!(options.hosts.len(), 2);
-            assert_eq!(options.directory, Some(PathBuf::from("/x")));
+            assert_eq!(options.programs[0].directory, Some(PathBuf::from("/x")));
             assert_eq!(options.transport.as_deref(), Some("rmpp"));
-            assert!(options.tags_output && options.oversubscribes);
+            assert!(options.style.has_tags && options.oversubscribes);
             assert_eq!(options.timeout, Some(Duration::from_millis(1500)));
         }
     }
@@ -522,9 +719,10 @@ mod tests {
     #[test]
     fn everything_behind_the_program_belongs_to_the_program() {
         let options = run("-n 2 prog -n 3 --help -- x");
-        assert_eq!(options.program, "prog");
-        assert_eq!(options.arguments, ["-n", "3", "--help", "--", "x"]);
-        assert_eq!(run("-n 2 -- -odd x").program, "-odd");
+        assert_eq!(options.programs[0].program, "prog");
+        let arguments = &options.programs[0].arguments;
+        assert_eq!(arguments, &["-n", "3", "--help", "--", "x"]);
+        assert_eq!(run("-n 2 -- -odd x").programs[0].program, "-odd");
     }
 
     #[test]
@@ -610,7 +808,7 @@ mod tests {
                 "unknown option --frobnicate; see mpirun --help",
             ),
             ("-z p", "unknown option -z; see mpirun --help"),
-            ("-genv A 1 p", "unknown option -genv; see mpirun --help"),
+            ("-gpus 1 p", "unknown option -gpus; see mpirun --help"),
         ];
         for (line, expected) in cases {
             assert_eq!(refusal(line), expected);
@@ -667,8 +865,42 @@ mod tests {
                 "--map-by l2cache: slot, node and ppr:N:node are possible",
             ),
             (
-                "-n 1 a : -n 1 b",
-                "several programs in one job (':') are not supported",
+                "-n 1 a : -n 1 b : ",
+                "part 3 of the command line: no program is named",
+            ),
+            (
+                "-n 1 a : : -n 1 b",
+                "part 2 of the command line: no program is named",
+            ),
+            (
+                "-n 1 : -n 1 b",
+                "part 1 of the command line: no program is named",
+            ),
+            (
+                "-n 1 a : -n 1 --wdri x b",
+                "part 2 of the command line: unknown option --wdri; did you mean --wdir?",
+            ),
+            (
+                "-n 1 a : -n 1 --stats b",
+                "part 2 of the command line: option --stats is for the whole job: give it before \
+                 the first program",
+            ),
+            (
+                "-n 1 a : b",
+                "part 2 of the command line: 'b' needs -n N: each of several programs has its own \
+                 number of ranks",
+            ),
+            (
+                "-n 600000 a : -n 600000 b",
+                "the programs have 1200000 ranks together; 1000000 are possible",
+            ),
+            (
+                "-genv A=1 2 p",
+                "--genv needs NAME VALUE, and 'A=1' is no name",
+            ),
+            (
+                "--app f p",
+                "--app names the programs of the job: leave out 'p'",
             ),
         ];
         for (line, expected) in cases {
@@ -699,6 +931,62 @@ mod tests {
     }
 
     #[test]
+    fn each_program_has_its_own_options_and_the_job_the_others() {
+        let options = run(
+            "-genv G 1 -genvlist HOME --host a,b -n 2 -wdir /x -env A 1 p q : \
+             -n 3 --host c -path /y -envnone -x B=2 r : -n 1 s",
+        );
+        assert_eq!((options.ranks, options.hosts.len()), (Some(6), 2));
+        assert_eq!(options.base, Base::Listed(vec!["HOME".into()]));
+        assert_eq!(options.exports, [("G".into(), Some("1".into()))]);
+        let [first, second, third] = &options.programs[..] else {
+            panic!("{options:?}");
+        };
+        assert_eq!(
+            (first.ranks, &*first.arguments),
+            (Some(2), &["q".into()][..])
+        );
+        assert_eq!(first.exports, [("A".into(), Some("1".into()))]);
+        assert_eq!((second.ranks, second.hosts.len()), (Some(3), 1));
+        assert_eq!(second.exports, [("B".into(), Some("2".into()))]);
+        assert_eq!(second.base, Some(Base::Nothing));
+        assert_eq!(second.path, Some("/y".into()));
+        assert_eq!((&third.directory, &third.exports), (&None, &vec![]));
+        assert_eq!(options.exported("B").unwrap().1, Some("2".into()));
+    }
+
+    #[test]
+    fn the_output_goes_to_a_directory_or_looks_as_its_words_say() {
+        for line in ["--output d p", "--output-filename d p", "--output dir=d p"] {
+            assert_eq!(run(line).output_directory, Some("d".into()), "{line}");
+        }
+        let options = run("--output tag,timestamp,merge p");
+        let style = options.style;
+        assert!(style.has_tags && style.has_stamps && style.merges_errors);
+        assert_eq!(options.output_directory, None);
+        let options = run("--output tag,other p");
+        assert_eq!(options.output_directory, Some("tag,other".into()));
+        assert!(!options.style.has_tags);
+    }
+
+    #[test]
+    fn the_input_has_one_reader_or_all_or_none() {
+        for (word, expected) in [
+            ("0", Readers::One(0)),
+            ("7", Readers::One(7)),
+            ("all", Readers::All),
+            ("none", Readers::None),
+        ] {
+            assert_eq!(run(&format!("--stdin {word} p")).readers, expected);
+        }
+        assert_eq!(run("p").readers, Readers::One(0));
+        assert_eq!(
+            refusal("--stdin -1 p"),
+            "--stdin -1: a rank, all and none are possible"
+        );
+    }
+
+    #[test]
     fn a_range_of_ports_is_a_variable_of_the_ranks() {
         let exports = run("--port-range 40000-40100 p").exports;
         let expected = ("MPILITE_PORT_RANGE".into(), Some("40000-40100".into()));
@@ -714,7 +1002,7 @@ mod tests {
             panic!()
         };
         assert_eq!(
-            options.exports,
+            options.programs[0].exports,
             [
                 ("A".into(), Some(OsString::from_vec(b"\xff=\n".to_vec()))),
                 ("B".into(), None),

@@ -8,6 +8,36 @@ use mpi_lite::boot::foreign_marks;
 /// One variable, byte for byte.
 pub type Variable = (OsString, OsString);
 
+/// A variable that the user names for the ranks: its value, or the one that it has here. A name
+/// without a value may end with `*`, which stands for anything.
+pub type Export = (OsString, Option<OsString>);
+
+/// Which variables of the user the ranks get beside those that the user names.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Base {
+    /// All but what would mislead them.
+    #[default]
+    All,
+    /// None.
+    Nothing,
+    /// Those with these names.
+    Listed(Vec<OsString>),
+}
+
+impl Base {
+    /// The base of a list `A,B,C`.
+    pub fn listed(list: &OsStr) -> Base {
+        let names = list.as_bytes().split(|byte| *byte == b',');
+        let names = names.filter(|name| !name.is_empty());
+        Base::Listed(names.map(|name| OsStr::from_bytes(name).into()).collect())
+    }
+
+    /// Returns true if the ranks of another host get nothing of the environment there.
+    pub fn is_whole(&self) -> bool {
+        *self != Base::All
+    }
+}
+
 /// Left by a launcher for its own child, beside the marks by which the library recognises it; a
 /// rank of ours must not take itself for that child.
 const OF_OTHER_LAUNCHERS: &[&str] = &[
@@ -68,20 +98,28 @@ const OF_THIS_HOST: &[&str] = &[
 /// The variables for ranks on this machine, or (`is_remote`) those to add to another machine's.
 ///
 /// `exports` are the user's `-x NAME` (forward it even if it would be left out) and
-/// `-x NAME=VALUE`.
+/// `-x NAME=VALUE`. They win over `base`.
 pub fn for_ranks(
     own: impl Iterator<Item = Variable>,
-    exports: &[(OsString, Option<OsString>)],
+    base: &Base,
+    exports: &[Export],
     is_remote: bool,
 ) -> Vec<Variable> {
-    let is_exported = |name: &OsStr| exports.iter().any(|(exported, _)| exported == name);
+    let is_exported = |name: &OsStr| exports.iter().any(|export| names(export, name));
+    let is_inherited = |name: &OsStr| match base {
+        Base::All => true,
+        Base::Nothing => false,
+        Base::Listed(listed) => listed.iter().any(|known| known == name),
+    };
     let is_left_out = |name: &OsStr| {
         matches(name, OF_OTHER_LAUNCHERS)
             || foreign_marks().any(|mark| name == mark)
             || (is_remote && matches(name, OF_THIS_HOST))
     };
+    // A list names what it means, as an export does.
+    let is_taken = |name: &OsStr| is_inherited(name) && (base.is_whole() || !is_left_out(name));
     let mut variables: Vec<Variable> = own
-        .filter(|(name, _)| is_exported(name) || !is_left_out(name))
+        .filter(|(name, _)| is_exported(name) || is_taken(name))
         .collect();
     for (name, value) in exports {
         if let Some(value) = value {
@@ -89,6 +127,14 @@ pub fn for_ranks(
         }
     }
     variables
+}
+
+/// Returns true if an export names this variable.
+fn names((exported, value): &Export, name: &OsStr) -> bool {
+    match exported.as_bytes().strip_suffix(b"*") {
+        Some(prefix) if value.is_none() => name.as_bytes().starts_with(prefix),
+        _ => exported == name,
+    }
 }
 
 /// Sets one variable, replacing an earlier value.
@@ -111,7 +157,11 @@ fn matches(name: &OsStr, list: &[&str]) -> bool {
 mod tests {
     use super::*;
 
-    fn names(is_remote: bool, exports: &[(OsString, Option<OsString>)]) -> Vec<String> {
+    fn names(is_remote: bool, exports: &[Export]) -> Vec<String> {
+        names_of(&Base::All, is_remote, exports)
+    }
+
+    fn names_of(base: &Base, is_remote: bool, exports: &[Export]) -> Vec<String> {
         let own = [
             "PATH",
             "HOSTNAME",
@@ -123,7 +173,7 @@ mod tests {
         let own = own
             .iter()
             .map(|name| (OsString::from(name), OsString::from("v")));
-        for_ranks(own, exports, is_remote)
+        for_ranks(own, base, exports, is_remote)
             .into_iter()
             .map(|(name, value)| format!("{}={}", name.display(), value.display()))
             .collect()
@@ -151,5 +201,26 @@ mod tests {
         );
         let exports = [("PATH".into(), Some("p".into()))];
         assert_eq!(names(true, &exports), ["PATH=p", "OMPI_MCA_x=v"]);
+    }
+
+    #[test]
+    fn a_pattern_exports_every_name_that_begins_so() {
+        let exports = [("OMPI_*".into(), None), ("H*".into(), Some("x".into()))];
+        assert_eq!(
+            names(true, &exports),
+            ["PATH=v", "OMPI_COMM_WORLD_SIZE=v", "OMPI_MCA_x=v", "H*=x"]
+        );
+    }
+
+    #[test]
+    fn without_a_base_only_what_is_named_is_there() {
+        let exports = [("SSH_*".into(), None), ("NEW".into(), Some("n".into()))];
+        for is_remote in [false, true] {
+            let found = names_of(&Base::Nothing, is_remote, &exports);
+            assert_eq!(found, ["SSH_TTY=v", "NEW=n"]);
+            let base = Base::listed(OsStr::new("HOSTNAME,,PMI_FD"));
+            let found = names_of(&base, is_remote, &[]);
+            assert_eq!(found, ["HOSTNAME=v", "PMI_FD=v"]);
+        }
     }
 }

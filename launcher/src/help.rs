@@ -10,12 +10,16 @@ use crate::settings;
 const COLUMN: usize = 28;
 const WIDTH: usize = 80;
 
-/// Two command lines, each with what it does.
-pub const EXAMPLES: [(&str, &str); 2] = [
+/// Command lines, each with what it does.
+pub const EXAMPLES: [(&str, &str); 3] = [
     ("mpirun -n 4 ./hello", "four ranks on this host"),
     (
         "mpirun --host n1:8,n2:8 --stats ./solver input",
         "eight ranks on each of two hosts, counters at the end",
+    ),
+    (
+        "mpirun -n 1 ./server : -n 4 --wdir data ./worker",
+        "two programs in one job, each with its own options",
     ),
 ];
 
@@ -27,7 +31,9 @@ pub const EXIT_STATUS: &str = "that of the first rank that failed (128 + signal 
 
 /// What is true of all options, and how other hosts are reached.
 pub const RULES: &str = "Long options may be written with one dash or two. The first word that is \
-     no option is the program. A single host needs no ssh; other hosts are reached with ssh or \
+     no option is the program. A ':' ends its arguments, and the next program of the job follows: \
+     -n, --host, --wdir, --path, -x and the options --env... are for one program, all others for \
+     the job, and stand before the first program. A single host needs no ssh; other hosts are reached with ssh or \
      the program of MPILITE_SSH.";
 
 /// The help text.

@@ -59,9 +59,7 @@ fn read(options: &Options) -> Result<Option<(Network, &'static str)>, Failure> {
     if let Some(network) = options.network {
         return Ok(Some((network, "--net")));
     }
-    let mut exports = options.exports.iter().rev();
-    let exported = exports.find(|(name, _)| name == VARIABLE);
-    if let Some((_, Some(value))) = exported {
+    if let Some((_, Some(value))) = options.exported(VARIABLE) {
         let network = parse(&format!("-x {VARIABLE}="), value)?;
         return Ok(Some((network, "-x MPILITE_NET")));
     }

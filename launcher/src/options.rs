@@ -10,11 +10,27 @@ pub(crate) enum Meaning {
     HostFile,
     Export,
     Directory,
+    SearchPath,
+    App,
+    Env,
+    EnvAll,
+    EnvNone,
+    EnvList,
+    GlobalEnv,
+    GlobalEnvAll,
+    GlobalEnvNone,
+    GlobalEnvList,
     Transport,
     Interface,
     PortRange,
     Network,
     TagOutput,
+    TimestampOutput,
+    MergeErrors,
+    OutputDirectory,
+    Stdin,
+    Prefix,
+    Preload,
     Stats,
     Secure,
     Timeout,
@@ -78,9 +94,30 @@ impl Entry {
     pub(crate) fn repeats(&self) -> bool {
         let adds = matches!(
             self.meaning,
-            Meaning::Host | Meaning::Export | Meaning::Mca | Meaning::Ignored
+            Meaning::Host
+                | Meaning::Export
+                | Meaning::Env
+                | Meaning::GlobalEnv
+                | Meaning::Mca
+                | Meaning::Ignored
         );
         adds || self.words() == 0
+    }
+
+    /// Returns true if each of several programs may have its own.
+    pub(crate) fn is_of_program(&self) -> bool {
+        matches!(
+            self.meaning,
+            Meaning::Ranks
+                | Meaning::Host
+                | Meaning::Export
+                | Meaning::Directory
+                | Meaning::SearchPath
+                | Meaning::Env
+                | Meaning::EnvAll
+                | Meaning::EnvNone
+                | Meaning::EnvList
+        )
     }
 
     /// Returns true for an option that other launchers have, and that changes nothing here.
@@ -190,13 +227,89 @@ pub const OPTIONS: &[Entry] = &[
         names: &["x"],
         meaning: Meaning::Export,
         value: Value::Word("NAME[=VALUE]"),
-        text: "set a variable for all ranks (all others are forwarded anyway)",
+        text: "set a variable for the ranks of the program (all others are forwarded anyway); a \
+               name may end with *, as 'OMPI_*'",
+    },
+    Entry {
+        names: &["env"],
+        meaning: Meaning::Env,
+        value: Value::TwoWords("NAME VALUE"),
+        text: "as -x NAME=VALUE",
+    },
+    Entry {
+        names: &["envall"],
+        meaning: Meaning::EnvAll,
+        value: Value::Nothing,
+        text: "forward all variables to the ranks of the program (default)",
+    },
+    Entry {
+        names: &["envnone"],
+        meaning: Meaning::EnvNone,
+        value: Value::Nothing,
+        text: "forward no variable to the ranks of the program but those that options set",
+    },
+    Entry {
+        names: &["envlist"],
+        meaning: Meaning::EnvList,
+        value: Value::Word("A,B"),
+        text: "forward only these variables, and those that options set",
+    },
+    Entry {
+        names: &["genv"],
+        meaning: Meaning::GlobalEnv,
+        value: Value::TwoWords("NAME VALUE"),
+        text: "as --env, for all programs of the job",
+    },
+    Entry {
+        names: &["genvall"],
+        meaning: Meaning::GlobalEnvAll,
+        value: Value::Nothing,
+        text: "as --envall, for all programs of the job",
+    },
+    Entry {
+        names: &["genvnone"],
+        meaning: Meaning::GlobalEnvNone,
+        value: Value::Nothing,
+        text: "as --envnone, for all programs of the job",
+    },
+    Entry {
+        names: &["genvlist"],
+        meaning: Meaning::GlobalEnvList,
+        value: Value::Word("A,B"),
+        text: "as --envlist, for all programs of the job",
     },
     Entry {
         names: &["wdir", "wd"],
         meaning: Meaning::Directory,
         value: Value::Word("DIR"),
         text: "working directory of the ranks (default: the current one)",
+    },
+    Entry {
+        names: &["path"],
+        meaning: Meaning::SearchPath,
+        value: Value::Word("DIR"),
+        text: "look for the program here before PATH; several directories are separated by ':'",
+    },
+    Entry {
+        names: &["prefix"],
+        meaning: Meaning::Prefix,
+        value: Value::Word("DIR"),
+        text: "mpi-lite is installed at DIR on the other hosts: DIR/bin/mpirun is started there, \
+               and DIR/lib comes before other libraries (default: where it is on this host)",
+    },
+    Entry {
+        names: &["preload", "preload-binary"],
+        meaning: Meaning::Preload,
+        value: Value::Nothing,
+        text: "send the programs to the other hosts; a host that lacks one runs it from memory, \
+               and nothing is left there",
+    },
+    Entry {
+        names: &["app", "configfile"],
+        meaning: Meaning::App,
+        value: Value::Word("FILE"),
+        text: "start the programs of this file: a line for each with its options and arguments, \
+               quoted as for a shell; # begins a comment",
     },
     Entry {
         names: &["transport"],
@@ -231,6 +344,33 @@ pub const OPTIONS: &[Entry] = &[
         meaning: Meaning::TagOutput,
         value: Value::Nothing,
         text: "print '[rank] ' in front of each line",
+    },
+    Entry {
+        names: &["timestamp-output"],
+        meaning: Meaning::TimestampOutput,
+        value: Value::Nothing,
+        text: "print the time (UTC) in front of each line",
+    },
+    Entry {
+        names: &["merge-stderr", "merge-stderr-to-stdout"],
+        meaning: Meaning::MergeErrors,
+        value: Value::Nothing,
+        text: "print standard error of the ranks to standard output",
+    },
+    Entry {
+        names: &["output", "output-filename"],
+        meaning: Meaning::OutputDirectory,
+        value: Value::Word("DIR"),
+        text: "write what each rank prints to files DIR/rank.N.out and DIR/rank.N.err of this \
+               host, and not to the terminal; a list of tag, timestamp, merge and dir=DIR is \
+               understood as well",
+    },
+    Entry {
+        names: &["stdin"],
+        meaning: Meaning::Stdin,
+        value: Value::Word("N|all|none"),
+        text: "which rank reads the standard input: rank N (default: 0), all, each of which gets \
+               a copy, or none",
     },
     Entry {
         names: &["stats"],

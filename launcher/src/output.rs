@@ -1,9 +1,9 @@
-//! Where the ranks' output goes: our own standard output and error.
+//! Where the ranks' output goes: our own standard output and error, or files.
 //!
 //! Nothing here blocks for long: a queue per stream, and a write only when there is room. The
 //! nodes hear what has been written and send no more than a window ahead of it.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -13,6 +13,8 @@ use nix::sys::stat::{SFlag, fstat};
 use nix::unistd::write;
 
 use crate::poll::{Interests, Token};
+use crate::rank_files::RankFiles;
+use crate::stamp;
 use crate::wire::Stream;
 
 /// A pipe with room has room for this much, in bytes (PIPE_BUF).
@@ -72,7 +74,26 @@ pub struct Output {
     /// `None` when standard error is the same file or pipe as standard output: one queue for
     /// both keeps their lines whole.
     error: Option<Sink>,
-    tags: bool,
+    style: Style,
+    /// Of the ranks, instead of our streams.
+    files: Option<RankFiles>,
+    /// Bytes that are in files.
+    filed: Vec<Taken>,
+    /// The first trouble with a file.
+    file_trouble: Option<Trouble>,
+    /// The ranks and streams that have begun a line in their file and not ended it.
+    begun: HashSet<(u32, Stream)>,
+}
+
+/// How the lines of ranks look.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Style {
+    /// `[rank] ` in front of each.
+    pub has_tags: bool,
+    /// The time in front of each.
+    pub has_stamps: bool,
+    /// Standard error of the ranks goes to standard output.
+    pub merges_errors: bool,
 }
 
 impl Output {
@@ -81,7 +102,7 @@ impl Output {
     /// # Errors
     ///
     /// The system's reason (no descriptors are left).
-    pub fn new(tags: bool) -> io::Result<Output> {
+    pub fn new(style: Style, files: Option<RankFiles>) -> io::Result<Output> {
         let is_shared = match (fstat(io::stdout()), fstat(io::stderr())) {
             (Ok(output), Ok(error)) => {
                 (output.st_dev, output.st_ino) == (error.st_dev, error.st_ino)
@@ -97,25 +118,67 @@ impl Output {
         Ok(Output {
             output,
             error,
-            tags,
+            style,
+            files,
+            filed: Vec::new(),
+            file_trouble: None,
+            begun: HashSet::new(),
         })
     }
 
     /// Queues what a rank wrote.
     pub fn push(&mut self, origin: Origin, stream: Stream, bytes: &[u8]) {
-        let tags = self.tags;
-        let sink = self.sink(stream);
-        if tags {
-            sink.push_tagged((origin.rank, stream), bytes);
-        } else {
-            sink.append(bytes);
-            sink.begun_by = (!bytes.ends_with(b"\n")).then_some((origin.rank, stream));
-        }
+        let by = (origin.rank, stream);
         let taken = Taken {
             node: origin.node,
             bytes: bytes.len() as u64,
         };
+        let target = match self.style.merges_errors {
+            true => Stream::Output,
+            false => stream,
+        };
+        if self.files.is_some() {
+            self.file(origin.rank, target, bytes);
+            self.filed.push(taken);
+            return;
+        }
+        let prefix = self.style.prefix(origin.rank);
+        let sink = self.sink(target);
+        if prefix.is_empty() {
+            sink.append(bytes);
+            sink.begun_by = (!bytes.ends_with(b"\n")).then_some(by);
+        } else {
+            sink.push_prefixed(by, &prefix, bytes);
+        }
         sink.owners.push_back((sink.queued, taken));
+    }
+
+    /// Writes to the file of a rank. Its name says which rank it is, so lines have no tag.
+    fn file(&mut self, rank: u32, stream: Stream, bytes: &[u8]) {
+        let Some(files) = &mut self.files else { return };
+        let style = Style {
+            has_tags: false,
+            ..self.style
+        };
+        let prefix = style.prefix(rank);
+        let written = if prefix.is_empty() {
+            files.append(rank, stream, bytes)
+        } else {
+            let mut lines = Vec::with_capacity(bytes.len());
+            for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+                if !self.begun.remove(&(rank, stream)) {
+                    lines.extend_from_slice(prefix.as_bytes());
+                }
+                lines.extend_from_slice(line);
+                if !line.ends_with(b"\n") {
+                    self.begun.insert((rank, stream));
+                }
+            }
+            files.append(rank, stream, &lines)
+        };
+        if let Err(reason) = written {
+            self.file_trouble.get_or_insert(Trouble::Failed(reason));
+        }
     }
 
     /// Queues a line of the launcher's own for standard error. The line of a rank's error handler
@@ -142,8 +205,11 @@ impl Output {
     /// Writes what there is room for. Returns the bytes that the nodes may send again, and what
     /// went wrong.
     pub fn flush(&mut self) -> (Vec<Taken>, Vec<(Stream, Trouble)>) {
-        let mut taken = Vec::new();
+        let mut taken = std::mem::take(&mut self.filed);
         let mut troubles = Vec::new();
+        if let Some(trouble) = self.file_trouble.take() {
+            troubles.push((Stream::Output, trouble));
+        }
         for sink in [Some(&mut self.output), self.error.as_mut()]
             .into_iter()
             .flatten()
@@ -186,6 +252,20 @@ impl Output {
     }
 }
 
+impl Style {
+    /// What stands in front of a line of this rank now.
+    fn prefix(self, rank: u32) -> String {
+        let mut prefix = String::new();
+        if self.has_stamps {
+            prefix += &stamp::now();
+        }
+        if self.has_tags {
+            prefix += &format!("[{rank}] ");
+        }
+        prefix
+    }
+}
+
 impl Sink {
     fn new(stream: Stream, descriptor: BorrowedFd<'_>) -> io::Result<Sink> {
         let is_file = fstat(descriptor)
@@ -208,15 +288,14 @@ impl Sink {
         self.queued += bytes.len() as u64;
     }
 
-    /// Puts `[rank] ` in front of each line; a line that goes on is not tagged again.
-    fn push_tagged(&mut self, by: (u32, Stream), bytes: &[u8]) {
+    /// Puts `prefix` in front of each line, but not again in front of a line that goes on.
+    fn push_prefixed(&mut self, by: (u32, Stream), prefix: &str, bytes: &[u8]) {
         if self.begun_by != Some(by) {
             self.end_begun_line();
         }
-        let tag = format!("[{}] ", by.0);
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
             if self.begun_by.is_none() {
-                self.append(tag.as_bytes());
+                self.append(prefix.as_bytes());
             }
             self.append(line);
             self.begun_by = (!line.ends_with(b"\n")).then_some(by);

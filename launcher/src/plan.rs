@@ -1,6 +1,6 @@
 //! Everything about a job that is decided before anything is started.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::net::IpAddr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -12,16 +12,32 @@ use serde_bytes::ByteBuf;
 use crate::args::{Options, parse_secure, parse_transport};
 use crate::datagrams;
 use crate::elf;
-use crate::environment::{self, Variable};
+use crate::environment::{self, Export, Variable};
 use crate::failure::{Failure, NOT_EXECUTABLE, printable};
+use crate::input::Readers;
 use crate::network::{self, Wanted};
-use crate::place::Placement;
+use crate::part::Part;
+use crate::place::{Place, Placement};
+use crate::preload::Preload;
 use crate::program;
+use crate::programs;
 use crate::silence;
-use crate::wire::{Asked, Input, JobKey, Start};
+use crate::wire::{Asked, Environment, JobKey, Program, Start};
 
 /// What asks for a seal where no option does.
 const SECURE: &str = "MPILITE_SECURE";
+
+/// A program of the job.
+#[derive(Debug)]
+struct Planned {
+    file: PathBuf,
+    /// The name first.
+    arguments: Vec<ByteBuf>,
+    /// The place of its environments.
+    environment: usize,
+    directory: PathBuf,
+    path: Option<OsString>,
+}
 
 /// A job that is ready to be started.
 #[derive(Debug)]
@@ -34,11 +50,14 @@ pub struct Plan {
     secure: Secure,
     transport: String,
     interface: Option<Asked>,
-    program: PathBuf,
-    arguments: Vec<ByteBuf>,
-    here: Vec<(ByteBuf, ByteBuf)>,
-    elsewhere: Vec<(ByteBuf, ByteBuf)>,
-    directory: PathBuf,
+    programs: Vec<Planned>,
+    /// The program of each rank.
+    program_of: Vec<u32>,
+    /// Different ones, each for this host and for others.
+    environments: Vec<[Environment; 2]>,
+    readers: Readers,
+    prefix: Option<PathBuf>,
+    preloads: bool,
     wants_counters: bool,
     silent_for: Option<Duration>,
 }
@@ -50,34 +69,40 @@ impl Plan {
     ///
     /// A failure that tells what is wrong; nothing has been started.
     pub fn new(options: &Options, placement: Placement) -> Result<Plan, Failure> {
-        let directory = directory(options)?;
-        let is_here = placement.places.iter().any(|place| place.is_here);
-        let name = std::iter::once(options.program.as_os_str());
-        let words = name.chain(options.arguments.iter().map(OsString::as_os_str));
         let secure = secure(options)?;
-        let mut exports = options.exports.clone();
+        // Options win over what the programs set.
+        let mut forced: Vec<Export> = Vec::new();
         if let Some(secure) = options.secure {
-            exports.push((SECURE.into(), Some(secure.to_string().into())));
+            forced.push((SECURE.into(), Some(secure.to_string().into())));
         }
         let network = network::wanted(options)?;
         if let Some(wanted) = &network {
             let text = wanted.network.to_string();
-            exports.push((network::VARIABLE.into(), Some(text.into())));
+            forced.push((network::VARIABLE.into(), Some(text.into())));
         }
-        let variables = |is_remote| {
-            let chosen = environment::for_ranks(std::env::vars_os(), &exports, is_remote);
-            to_wire(&chosen)
-        };
+        options.readers.check(placement.size)?;
+        let program_of = programs::program_of_ranks(options, placement.size);
+        let mut environments = Vec::new();
+        let mut planned = Vec::new();
+        for (number, part) in (0..).zip(&options.programs) {
+            let is_here = runs_here(&placement, &program_of, number);
+            let environment = environment_of(part, options, &forced);
+            planned.push(Planned {
+                environment: place_in(&mut environments, environment),
+                ..plan_program(part, (is_here, options.preloads), placement.size)?
+            });
+        }
         Ok(Plan {
             key: JobKey(random_key()?),
             secure,
             transport: transport(options, &placement, network.as_ref())?,
             interface: interface(options),
-            program: find_program(options, &directory, is_here, placement.size)?,
-            arguments: words.map(|word| ByteBuf::from(word.as_bytes())).collect(),
-            here: variables(false),
-            elsewhere: variables(true),
-            directory,
+            programs: planned,
+            program_of,
+            environments,
+            readers: options.readers,
+            prefix: options.prefix.clone(),
+            preloads: options.preloads,
             wants_counters: options.stats.is_some(),
             silent_for: silence::limit()?,
             network,
@@ -87,14 +112,25 @@ impl Plan {
 
     /// Sets a variable of the ranks of this host.
     pub fn set_here(&mut self, (name, value): Variable) {
-        let mut bytes = to_wire(&[(name, value)]);
-        self.here.retain(|(known, _)| *known != bytes[0].0);
-        self.here.append(&mut bytes);
+        let bytes = to_wire(&[(name, value)]);
+        for [Environment { variables, .. }, _] in &mut self.environments {
+            variables.retain(|(known, _)| *known != bytes[0].0);
+            variables.extend(bytes.clone());
+        }
     }
 
     /// The order for one node. `address` is its own as far as `mpirun` knows it.
     pub fn start(&self, number: usize, address: Option<IpAddr>) -> Start {
         let place = &self.placement.places[number];
+        let numbers = place.ranks.iter();
+        let numbers: Vec<u32> = numbers
+            .map(|rank| self.program_of[*rank as usize])
+            .collect();
+        // Only what ranks of this node run.
+        let mut listed = numbers.clone();
+        listed.sort_unstable();
+        listed.dedup();
+        let place_of = |number| listed.partition_point(|known| known < number);
         Start {
             node: u32::try_from(number).expect("fewer nodes than ranks"),
             ranks: place.ranks.clone(),
@@ -105,60 +141,155 @@ impl Plan {
             interface: self.interface.clone(),
             has_other_nodes: self.placement.places.len() > 1,
             address,
-            program: ByteBuf::from(self.program.as_os_str().as_bytes()),
-            arguments: self.arguments.clone(),
-            variables: if place.is_here {
-                self.here.clone()
-            } else {
-                self.elsewhere.clone()
-            },
-            is_whole_environment: place.is_here,
-            directory: ByteBuf::from(self.directory.as_os_str().as_bytes()),
-            input: if place.is_here {
-                Input::Inherited
-            } else {
-                Input::Forwarded
-            },
+            program_of: numbers
+                .iter()
+                .map(|number| u32::try_from(place_of(number)).expect("fewer programs than ranks"))
+                .collect(),
+            programs: listed.iter().map(|number| self.program(*number)).collect(),
+            environments: self
+                .environments
+                .iter()
+                .map(|[here, elsewhere]| if place.is_here { here } else { elsewhere })
+                .cloned()
+                .collect(),
+            libraries: self
+                .prefix
+                .as_ref()
+                .filter(|_| !place.is_here)
+                .map(|prefix| {
+                    let libraries = prefix.join("lib");
+                    ByteBuf::from(libraries.as_os_str().as_bytes())
+                }),
+            input: self.readers.input_of(place, self.placement.size),
             wants_counters: self.wants_counters,
             silent_for: self.silent_for,
         }
     }
 
-    /// The node of rank 0 if it is another machine: its input must be carried there.
-    pub fn input_node(&self) -> Option<usize> {
-        let place = self
-            .placement
-            .places
-            .iter()
-            .position(|place| place.ranks.contains(&0))?;
-        (!self.placement.places[place].is_here).then_some(place)
+    fn program(&self, number: u32) -> Program {
+        let planned = &self.programs[number as usize];
+        let bytes = |text: &OsStr| ByteBuf::from(text.as_bytes());
+        Program {
+            number,
+            file: bytes(planned.file.as_os_str()),
+            arguments: planned.arguments.clone(),
+            environment: u32::try_from(planned.environment).expect("one for each program at most"),
+            directory: bytes(planned.directory.as_os_str()),
+            path: planned.path.as_deref().map(bytes),
+        }
+    }
+
+    /// The nodes with ranks that read our input and do not have it themselves.
+    pub fn input_nodes(&self) -> Vec<usize> {
+        let places = self.placement.places.iter().enumerate();
+        let size = self.placement.size;
+        let reads = |place: &Place| self.readers.input_of(place, size).is_forwarded();
+        places
+            .filter(|(_, place)| reads(place))
+            .map(|(number, _)| number)
+            .collect()
+    }
+
+    /// What is sent to the other hosts before they start their ranks.
+    ///
+    /// # Errors
+    ///
+    /// A failure if a program cannot be sent.
+    pub fn preload(&self) -> Result<Preload, Failure> {
+        if !self.preloads {
+            return Ok(Preload::default());
+        }
+        let programs: Vec<(u32, &Path)> = (0..)
+            .zip(self.programs.iter().map(|planned| &*planned.file))
+            .collect();
+        let needs = self.placement.places.iter().map(|place| {
+            let ranks = place.ranks.iter().filter(|_| !place.is_here);
+            let mut numbers: Vec<u32> = ranks.map(|rank| self.program_of[*rank as usize]).collect();
+            numbers.sort_unstable();
+            numbers.dedup();
+            numbers
+        });
+        Preload::new(&programs, &needs.collect::<Vec<_>>())
     }
 }
 
-/// `--wdir`, from where we are; else where we are.
-fn directory(options: &Options) -> Result<PathBuf, Failure> {
+/// Returns true if ranks of the program with this number run on this host.
+fn runs_here(placement: &Placement, program_of: &[u32], number: u32) -> bool {
+    let here = placement.places.iter().filter(|place| place.is_here);
+    let mut ranks = here.flat_map(|place| &place.ranks);
+    ranks.any(|rank| program_of[*rank as usize] == number)
+}
+
+/// The variables of a program, on this host and on others.
+fn environment_of(part: &Part, options: &Options, forced: &[Export]) -> [Environment; 2] {
+    let base = part.base.as_ref().unwrap_or(&options.base);
+    let exports = options.exports.iter().chain(&part.exports).chain(forced);
+    let exports: Vec<Export> = exports.cloned().collect();
+    [false, true].map(|is_remote| Environment {
+        variables: to_wire(&environment::for_ranks(
+            std::env::vars_os(),
+            base,
+            &exports,
+            is_remote,
+        )),
+        is_whole: base.is_whole() || !is_remote,
+    })
+}
+
+/// The place of an item in a list of different ones, which it is added to if it is new.
+fn place_in<T: PartialEq>(list: &mut Vec<T>, item: T) -> usize {
+    let known = list.iter().position(|known| *known == item);
+    known.unwrap_or_else(|| {
+        list.push(item);
+        list.len() - 1
+    })
+}
+
+/// Finds a program, and where it shall run; its environment is not chosen yet.
+fn plan_program(
+    part: &Part,
+    (is_here, is_sent): (bool, bool),
+    size: u32,
+) -> Result<Planned, Failure> {
     let here = std::env::current_dir()
         .map_err(|error| Failure::launch(format!("the current directory is gone: {error}")))?;
-    Ok(options
-        .directory
-        .as_ref()
-        .map_or(here.clone(), |wanted| here.join(wanted)))
+    // `--wdir` and `--path` count from where we are.
+    let wanted = part.directory.as_ref();
+    let directory = wanted.map_or(here.clone(), |wanted| here.join(wanted));
+    if is_here {
+        program::check_directory(&directory, part.directory.is_some())?;
+    }
+    let path = part.path.as_ref().map(|list| {
+        let entries = std::env::split_paths(list).map(|entry| here.join(entry));
+        std::env::join_paths(entries).unwrap_or_else(|_| list.clone())
+    });
+    let name = std::iter::once(part.program.as_os_str());
+    let words = name.chain(part.arguments.iter().map(OsString::as_os_str));
+    Ok(Planned {
+        file: find_program(
+            part,
+            (&directory, path.as_deref()),
+            is_here || is_sent,
+            size,
+        )?,
+        arguments: words.map(|word| ByteBuf::from(word.as_bytes())).collect(),
+        environment: 0,
+        directory,
+        path,
+    })
 }
 
-/// Finds the program on this machine. If no rank runs here it may be missing here: then the other
-/// nodes look for the name.
+/// Finds the program on this machine. If no rank of it runs here and it is not sent to others, it may
+/// be missing here: then the other nodes look for the name.
 fn find_program(
-    options: &Options,
-    directory: &Path,
-    is_here: bool,
+    part: &Part,
+    (directory, path): (&Path, Option<&OsStr>),
+    is_needed: bool,
     size: u32,
 ) -> Result<PathBuf, Failure> {
-    if is_here {
-        program::check_directory(directory, options.directory.is_some())?;
-    }
-    let path = std::env::var_os("PATH");
-    let program = match program::find(&options.program, directory, path.as_deref()) {
-        Err(_) if !is_here => return Ok(PathBuf::from(&options.program)),
+    let search = program::search_path(path, std::env::var_os("PATH").as_deref());
+    let program = match program::find(&part.program, directory, search.as_deref()) {
+        Err(_) if !is_needed => return Ok(PathBuf::from(&part.program)),
         found => found?,
     };
     if let Some((owner, library)) = elf::foreign_mpi(&program).filter(|_| size > 1) {
@@ -181,12 +312,7 @@ fn secure(options: &Options) -> Result<Secure, Failure> {
     if let Some(secure) = options.secure {
         return Ok(secure);
     }
-    let exported = options
-        .exports
-        .iter()
-        .rev()
-        .find(|(name, _)| name == SECURE);
-    if let Some((_, Some(value))) = exported {
+    if let Some((_, Some(value))) = options.exported(SECURE) {
         return parse_secure(&format!("-x {SECURE}="), value);
     }
     match std::env::var_os(SECURE) {

@@ -9,6 +9,9 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::{Failure, NOT_EXECUTABLE, NOT_FOUND, printable};
 
+/// Where programs are if PATH is not set.
+const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
 /// Finds `name` as a shell would: a name with a slash relative to `directory`, another one in the
 /// directories of `path`, and at last in `directory` itself.
 ///
@@ -20,9 +23,8 @@ pub fn find(name: &OsStr, directory: &Path, path: Option<&OsStr>) -> Result<Path
         let file = directory.join(name);
         return check(&file).map(|()| file);
     }
-    let default = OsString::from("/usr/local/bin:/usr/bin:/bin");
     let mut first_obstacle = None;
-    for entry in std::env::split_paths(path.unwrap_or(&default)) {
+    for entry in std::env::split_paths(path.unwrap_or(OsStr::new(DEFAULT_PATH))) {
         let file = directory.join(entry).join(name);
         match check(&file) {
             Ok(()) => return Ok(file),
@@ -43,6 +45,17 @@ pub fn find(name: &OsStr, directory: &Path, path: Option<&OsStr>) -> Result<Path
             text: format!("program '{shown}' is not in PATH"),
         }
     }))
+}
+
+/// The directories of `--path` in front of those of PATH.
+pub fn search_path(first: Option<&OsStr>, path: Option<&OsStr>) -> Option<OsString> {
+    let Some(first) = first else {
+        return path.map(OsStr::to_os_string);
+    };
+    let mut all = first.to_os_string();
+    all.push(":");
+    all.push(path.unwrap_or(OsStr::new(DEFAULT_PATH)));
+    Some(all)
 }
 
 /// Checks the working directory of the ranks; `is_asked` if it comes from `--wdir`.

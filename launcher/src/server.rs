@@ -10,7 +10,7 @@ use nix::sys::signal::{Signal, raise};
 
 use crate::allocation;
 use crate::args::{Options, parse_timeout};
-use crate::failure::{Failure, OUTPUT_LOST, SIGNAL_BASE, STALLED};
+use crate::failure::{Failure, LAUNCH, OUTPUT_LOST, SIGNAL_BASE, STALLED};
 use crate::input::InputPump;
 use crate::job::{Effect, Job};
 use crate::link::Link;
@@ -19,9 +19,11 @@ use crate::network::Wanted;
 use crate::node::{DESCRIPTORS_OF_NODE, Inherited, Node};
 use crate::output::{Origin, Output, Trouble};
 use crate::packets::Capture;
-use crate::place::place;
 use crate::plan::Plan;
 use crate::poll::{Interests, Token, earlier};
+use crate::preload::{self, Preload};
+use crate::programs::place;
+use crate::rank_files::RankFiles;
 use crate::remote::Remote;
 use crate::settings;
 use crate::signals::{Signals, changed_child, kill_remaining_children};
@@ -113,6 +115,7 @@ struct Server {
     links: Vec<Link>,
     output: Output,
     input: InputPump,
+    preload: Preload,
     recorder: Option<Recorder>,
     capture: Option<Capture>,
     gather: Gather,
@@ -142,14 +145,25 @@ impl Server {
         for place in &plan.placement.places {
             links.push(match place.is_here {
                 true => Link::Here(Box::new(Node::new(inherited))),
-                false => Link::There(Box::new(Remote::new(&place.host, &place.ranks, inherited)?)),
+                false => {
+                    let mut remote = Remote::new(&place.host, &place.ranks, inherited)?;
+                    if let Some(prefix) = &options.prefix {
+                        remote.set_prefix(prefix)?;
+                    }
+                    Link::There(Box::new(remote))
+                }
             });
         }
-        let output = Output::new(options.tags_output)
+        let style = options.style;
+        let size = plan.placement.size;
+        let directory = options.output_directory.as_deref();
+        let files = directory.map(|it| RankFiles::create(it, size, !style.merges_errors));
+        let output = Output::new(style, files.transpose()?)
             .map_err(|error| Failure::launch(format!("cannot start: {error}")))?;
         Ok(Server {
             job: Job::new(&plan.placement.hosts),
-            input: InputPump::new(plan.input_node()),
+            input: InputPump::new(plan.input_nodes()),
+            preload: plan.preload()?,
             recorder,
             capture: None,
             gather,
@@ -219,8 +233,10 @@ impl Server {
             // `hear_all` writes what can be written.
             Token::Sink(_) | Token::Server => {}
             Token::Input => {
-                if let Some((node, order)) = self.input.read() {
-                    self.links[node].obey(order, now);
+                if let Some((nodes, order)) = self.input.read() {
+                    for node in nodes {
+                        self.links[node].obey(order.clone(), now);
+                    }
                 }
             }
             Token::Remote(number) => self.links[number].ready(token, now),
@@ -271,12 +287,30 @@ impl Server {
                 connecting += usize::from(!remote.is_ready());
             }
         }
-        if self.links.iter().all(Link::is_ready) {
+        if self.links.iter().all(Link::is_ready) && self.has_preloaded(now) {
             self.is_started = true;
             self.job.note_start();
             self.note_one_machine();
             self.start(now);
         }
+    }
+
+    /// Sends programs to the nodes that have room for more. Returns true if all have everything.
+    fn has_preloaded(&mut self, now: Instant) -> bool {
+        for (number, link) in self.links.iter_mut().enumerate() {
+            let Link::There(remote) = link else { continue };
+            while remote.backlog() < preload::BACKLOG {
+                match self.preload.piece(number) {
+                    Some(Ok(piece)) => remote.obey(&piece, now),
+                    Some(Err(line)) => {
+                        self.job.fail(LAUNCH, line);
+                        return false;
+                    }
+                    None => break,
+                }
+            }
+        }
+        self.preload.is_done()
     }
 
     fn start(&mut self, now: Instant) {
@@ -363,8 +397,8 @@ impl Server {
             } => {
                 self.output.push(Origin { node, rank }, stream, &bytes);
             }
-            Report::InputTaken(bytes) => self.input.taken(bytes),
-            Report::InputClosed => self.input.close(),
+            Report::InputTaken(bytes) => self.input.taken(node, bytes),
+            Report::InputClosed => self.input.close(node),
             Report::Counters { rank, counters } => {
                 if let Some(recorder) = &mut self.recorder {
                     recorder.statistics().hear(rank, &counters);
@@ -373,6 +407,9 @@ impl Server {
             report => {
                 if let (Report::Init { rank }, Some(recorder)) = (&report, &mut self.recorder) {
                     recorder.statistics().begin(*rank);
+                }
+                if matches!(report, Report::Quiet | Report::Lost { .. }) {
+                    self.input.close(node);
                 }
                 self.gather.hear(&report, now);
                 self.job

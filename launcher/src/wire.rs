@@ -18,7 +18,7 @@ use crate::failure::printable;
 use crate::stall::ProcessSeen;
 
 /// The line that starts the frames of the agent.
-pub const MAGIC: &[u8] = b"\x01mpi-lite agent 6\n";
+pub const MAGIC: &[u8] = b"\x01mpi-lite agent 7\n";
 
 /// How [`MAGIC`] begins in every version; the number of the version and the end of the line follow.
 pub const MAGIC_START: &[u8] = b"\x01mpi-lite agent ";
@@ -41,11 +41,11 @@ pub const REPORT_FRAME_MAX: usize = RANK_FRAME_MAX + 64;
 /// leave unread is less than two of the longest frames.
 pub const ORDERS_WAITING_MAX: usize = 2 * FRAME_MAX;
 
-/// How many bytes of input may be on the way to rank 0.
+/// How many bytes of input may be on the way to the ranks of a node.
 pub const INPUT_WINDOW: usize = 64 << 10;
 
 /// Which of a rank's two streams.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Stream {
     /// Standard output.
     Output,
@@ -53,13 +53,29 @@ pub enum Stream {
     Error,
 }
 
-/// Where rank 0 reads from, if it is on this node.
+/// Where the ranks of a node read from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Input {
-    /// The very standard input of `mpirun`.
-    Inherited,
-    /// [`Order::Input`].
-    Forwarded,
+    /// No rank of the node reads.
+    Nothing,
+    /// This rank has the very standard input of `mpirun`.
+    Inherited(u32),
+    /// This rank gets [`Order::Input`].
+    Forwarded(u32),
+    /// Every rank of the node gets [`Order::Input`].
+    ForwardedToAll,
+}
+
+impl Input {
+    /// Returns true if this rank gets [`Order::Input`].
+    pub fn is_forwarded_to(self, rank: u32) -> bool {
+        self == Input::ForwardedToAll || self == Input::Forwarded(rank)
+    }
+
+    /// Returns true if some rank gets [`Order::Input`].
+    pub fn is_forwarded(self) -> bool {
+        matches!(self, Input::ForwardedToAll | Input::Forwarded(_))
+    }
 }
 
 /// A value that the user gave, and where: an error names what was typed.
@@ -98,22 +114,46 @@ pub struct Start {
     pub has_other_nodes: bool,
     /// The address of this node as another node sees it, if that is known.
     pub address: Option<IpAddr>,
-    /// The program: an absolute path, or a name for the node's own PATH.
-    pub program: ByteBuf,
-    /// Its arguments, the name (`argv[0]`) first.
-    pub arguments: Vec<ByteBuf>,
-    /// Variables to set.
-    pub variables: Vec<(ByteBuf, ByteBuf)>,
-    /// True if `variables` is the whole environment, or is added to the node's own.
-    pub is_whole_environment: bool,
-    /// The directory to start in.
-    pub directory: ByteBuf,
-    /// Where rank 0 reads from.
+    /// The programs that ranks of this node run.
+    pub programs: Vec<Program>,
+    /// For each of `ranks` the place of its program in `programs`.
+    pub program_of: Vec<u32>,
+    /// The environments that the programs name.
+    pub environments: Vec<Environment>,
+    /// The directory whose libraries come before all others.
+    pub libraries: Option<ByteBuf>,
+    /// Where the ranks read from.
     pub input: Input,
     /// True if the ranks shall report their counters.
     pub wants_counters: bool,
     /// After how much silence another host and `mpirun` count each other as lost; `None`: never.
     pub silent_for: Option<Duration>,
+}
+
+/// A program of the job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Program {
+    /// Its number in the job.
+    pub number: u32,
+    /// An absolute path, or a name for the node's own PATH.
+    pub file: ByteBuf,
+    /// Its arguments, the name (`argv[0]`) first.
+    pub arguments: Vec<ByteBuf>,
+    /// The place of its environment in the list of them.
+    pub environment: u32,
+    /// The directory to start in.
+    pub directory: ByteBuf,
+    /// Where to look for it before PATH.
+    pub path: Option<ByteBuf>,
+}
+
+/// Variables of ranks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Environment {
+    /// Variables to set.
+    pub variables: Vec<(ByteBuf, ByteBuf)>,
+    /// True if `variables` is the whole environment, or is added to the node's own.
+    pub is_whole: bool,
 }
 
 /// The secret of a job; its bytes never show in debug output.
@@ -129,13 +169,20 @@ impl fmt::Debug for JobKey {
 /// What `mpirun` tells a node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Order {
+    /// The next bytes of a program that the node may lack. All come before [`Order::Start`].
+    Piece {
+        /// Its number in the job.
+        program: u32,
+        /// The bytes.
+        bytes: ByteBuf,
+    },
     /// Start the ranks.
     Start(Box<Start>),
     /// The cards of all ranks, for every rank of this node.
     Cards(Vec<ByteBuf>),
-    /// Bytes for the standard input of rank 0.
+    /// Bytes for the standard input of the ranks that read.
     Input(ByteBuf),
-    /// The standard input of rank 0 ends.
+    /// The standard input ends.
     InputEnd,
     /// This many bytes of output have found their way.
     OutputTaken(u64),
@@ -274,9 +321,9 @@ pub enum Report {
         /// The bytes.
         bytes: ByteBuf,
     },
-    /// Rank 0 has taken this many bytes of its input.
+    /// All ranks that read have taken this many bytes more of the input.
     InputTaken(u64),
-    /// Rank 0 reads no more.
+    /// No rank reads any more.
     InputClosed,
     /// A rank has been stopped (state T) for [`STOPPED_FOR`](crate::node::STOPPED_FOR).
     Stopped {

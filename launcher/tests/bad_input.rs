@@ -56,7 +56,10 @@ fn a_wrong_command_line_is_2_before_anything_is_started() {
             &["--hostfile", "/dev/zero", "true"],
             "it is longer than 16 MiB",
         ),
-        (&["-n", "2", "true", ":", "true"], "several programs"),
+        (
+            &["-n", "2", "true", ":", "true"],
+            "part 2 of the command line",
+        ),
     ];
     let scratch = Scratch::new();
     for (line, part) in cases {

@@ -92,6 +92,8 @@ struct Predefined {
     wtime_is_global: AtomicI32,
     last_used_code: AtomicI32,
     universe_size: AtomicI32,
+    /// Negative if it is not set.
+    appnum: AtomicI32,
 }
 
 /// A thread of the program, as the C library names it: Rust's own name for a thread that it has not
@@ -193,6 +195,7 @@ pub static LIBRARY: Library = Library {
         wtime_is_global: AtomicI32::new(0),
         last_used_code: AtomicI32::new(abi::MPI_ERR_LASTCODE),
         universe_size: AtomicI32::new(1),
+        appnum: AtomicI32::new(-1),
     },
     start: OnceLock::new(),
     world: OnceLock::new(),
@@ -323,6 +326,14 @@ impl Library {
         self.attributes.universe_size.store(size, Ordering::Relaxed);
     }
 
+    /// Notes the number of the process's program among those of the job, for `MPI_APPNUM`. Source:
+    /// MPI 5.0, 11.10.3.
+    pub(crate) fn note_appnum(&self, appnum: Option<u32>) {
+        let appnum = appnum.and_then(|appnum| c_int::try_from(appnum).ok());
+        let appnum = appnum.unwrap_or(-1);
+        self.attributes.appnum.store(appnum, Ordering::Relaxed);
+    }
+
     /// The communicators that every process has.
     pub fn predefined(&self) -> [&OnceLock<CommObject>; 2] {
         [&self.world, &self.own]
@@ -384,6 +395,7 @@ impl Library {
             abi::MPI_HOST => &attributes.host,
             abi::MPI_WTIME_IS_GLOBAL => &attributes.wtime_is_global,
             abi::MPI_UNIVERSE_SIZE => &attributes.universe_size,
+            abi::MPI_APPNUM if attributes.appnum.load(Ordering::Relaxed) >= 0 => &attributes.appnum,
             abi::MPI_LASTUSEDCODE => {
                 attributes
                     .last_used_code

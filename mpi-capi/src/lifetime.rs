@@ -102,6 +102,7 @@ impl Library {
         let own = of_process(process.own(), abi::MPI_COMM_SELF, "MPI_COMM_SELF");
         let size = c_int::try_from(process.world().size()).expect("ranks are C's int");
         self.note_size(size);
+        self.note_appnum(process.assignment().appnum);
         let first = self.world.set(world).is_ok()
             && self.own.set(own).is_ok()
             && self.threads.set((Thread::current(), thread_level)).is_ok();

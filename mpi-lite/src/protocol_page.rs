@@ -135,6 +135,7 @@ fn to_rank() -> Vec<(&'static str, ToRank)> {
         transport: "rmpp".into(),
         hosts: vec!["n1".into(), "n1".into()],
         reports_counters: true,
+        appnum: Some(0),
     };
     let cards = [&[0xaa, 0xbb][..], &[0xcc]].map(|card| ByteBuf::from(card.to_vec()));
     vec![

@@ -5,7 +5,9 @@
 //! for the descriptors it names ([`Node::interests`]) and calls back.
 
 mod channel;
+mod input;
 mod lines;
+mod memory;
 mod question;
 mod rank;
 mod segment;
@@ -13,14 +15,12 @@ mod spawn;
 mod start;
 
 use std::collections::VecDeque;
-use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use mpi_lite::boot::protocol::{FromRank, ToRank};
-use nix::errno::Errno;
 use nix::sys::signal::Signal;
 use nix::sys::wait::WaitStatus;
-use nix::unistd::{Pid, write};
+use nix::unistd::Pid;
 use serde_bytes::ByteBuf;
 
 use crate::failure::LAUNCH;
@@ -30,7 +30,9 @@ use crate::stall::source::Source;
 use crate::wire::{Ended, OUTPUT_WINDOW, Order, Report, Stream};
 
 use channel::Outgoing;
+use input::RankInput;
 use lines::LINE_MAX;
+use memory::Memory;
 use question::Question;
 use rank::{Heard, RankProcess};
 use segment::Refusal;
@@ -65,14 +67,6 @@ enum Ending {
     Killed,
 }
 
-/// The standard input of rank 0, where it is not `mpirun`'s own.
-#[derive(Debug)]
-struct RankInput {
-    descriptor: OwnedFd,
-    waiting: VecDeque<u8>,
-    ends: bool,
-}
-
 /// The part of the launcher on one machine.
 #[derive(Debug)]
 pub struct Node {
@@ -80,6 +74,8 @@ pub struct Node {
     ranks: Vec<RankProcess>,
     job: Option<Assigner>,
     input: Option<RankInput>,
+    /// Programs that were sent.
+    memory: Memory,
     reports: VecDeque<Report>,
     /// What the ranks are asked now.
     question: Option<Question>,
@@ -108,6 +104,7 @@ impl Node {
             ranks: Vec::new(),
             job: None,
             input: None,
+            memory: Memory::default(),
             reports: VecDeque::new(),
             question: None,
             source: Source::default(),
@@ -126,6 +123,7 @@ impl Node {
     /// Carries out an order.
     pub fn obey(&mut self, order: Order, now: Instant) {
         match order {
+            Order::Piece { program, bytes } => self.memory.add(program, &bytes),
             Order::Start(start) if !self.is_started => self.start(*start),
             Order::Start(_) => {}
             Order::Cards(cards) => {
@@ -137,7 +135,7 @@ impl Node {
             Order::Input(bytes) => self.give_input(&bytes),
             Order::InputEnd => {
                 if let Some(input) = &mut self.input {
-                    input.ends = true;
+                    input.end();
                 }
                 self.push_input();
             }
@@ -210,11 +208,7 @@ impl Node {
             }
         }
         if let Some(input) = &self.input {
-            if input.waiting.is_empty() {
-                interests.closed(input.descriptor.as_fd(), Token::RankInput);
-            } else {
-                interests.writable(input.descriptor.as_fd(), Token::RankInput);
-            }
+            input.interests(interests);
         }
     }
 
@@ -246,7 +240,12 @@ impl Node {
             Token::Rank(place, stream) if self.has_room() => {
                 self.hear_output(place, stream, now);
             }
-            Token::RankInput => self.push_input(),
+            Token::RankInput => {
+                if let Some(input) = &mut self.input {
+                    input.drop_closed();
+                }
+                self.push_input();
+            }
             _ => {}
         }
         self.settle(now);
@@ -302,6 +301,9 @@ impl Node {
         let rank = &mut self.ranks[place];
         rank.ended = Some(ended);
         rank.stopped_since = None;
+        if let Some(input) = &mut self.input {
+            input.remove(rank.rank);
+        }
         if let Some(guard) = self.guard.as_mut().filter(|_| !rank.has_group()) {
             guard.remove(pid);
         }
@@ -309,6 +311,7 @@ impl Node {
             rank: rank.rank,
             ended,
         });
+        self.push_input();
         self.settle(now);
         true
     }
@@ -519,7 +522,7 @@ impl Node {
 
     fn give_input(&mut self, bytes: &[u8]) {
         match &mut self.input {
-            Some(input) => input.waiting.extend(bytes),
+            Some(input) => input.receive(bytes),
             None => self.reports.push_back(Report::InputClosed),
         }
         self.push_input();
@@ -527,26 +530,11 @@ impl Node {
 
     fn push_input(&mut self) {
         let Some(input) = &mut self.input else { return };
-        let mut taken = 0;
-        let is_closed = loop {
-            let (front, _) = input.waiting.as_slices();
-            if front.is_empty() {
-                break input.ends;
-            }
-            match write(&input.descriptor, front) {
-                Ok(length) => {
-                    input.waiting.drain(..length);
-                    taken += length as u64;
-                }
-                Err(Errno::EINTR) => {}
-                Err(Errno::EAGAIN) => break false,
-                Err(_) => break true,
-            }
-        };
+        let taken = input.push();
         if taken > 0 {
             self.reports.push_back(Report::InputTaken(taken));
         }
-        if is_closed {
+        if input.is_closed() {
             self.input = None;
             self.reports.push_back(Report::InputClosed);
         }
@@ -583,10 +571,11 @@ impl Node {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use nix::errno::Errno;
     use nix::sys::signal::{SigSet, kill};
 
     use super::*;
-    use crate::wire::{Answer, Input, JobKey, Start};
+    use crate::wire::{self, Answer, Input, JobKey, Start};
     use mpi_lite::boot::protocol::Secure;
 
     pub(crate) fn inherited() -> Inherited {
@@ -609,15 +598,24 @@ pub(crate) mod tests {
             interface: None,
             has_other_nodes: false,
             address: None,
-            program: ByteBuf::from(program.as_bytes()),
-            arguments: std::iter::once(&program)
-                .chain(arguments)
-                .map(bytes)
-                .collect(),
-            variables: vec![],
-            is_whole_environment: false,
-            directory: ByteBuf::from(*b"/"),
-            input: Input::Inherited,
+            programs: vec![wire::Program {
+                number: 0,
+                file: ByteBuf::from(program.as_bytes()),
+                arguments: std::iter::once(&program)
+                    .chain(arguments)
+                    .map(bytes)
+                    .collect(),
+                environment: 0,
+                directory: ByteBuf::from(*b"/"),
+                path: None,
+            }],
+            program_of: vec![0],
+            environments: vec![wire::Environment {
+                variables: vec![],
+                is_whole: false,
+            }],
+            libraries: None,
+            input: Input::Inherited(0),
             wants_counters: false,
             silent_for: None,
         };

@@ -16,6 +16,7 @@ use nix::sys::resource::{Resource, rlim_t, setrlimit};
 use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal, pthread_sigmask, signal};
 use nix::unistd::{Pid, getpid, getppid, pipe2};
 
+use super::memory::InMemory;
 use crate::environment::Variable;
 use crate::guard;
 
@@ -32,6 +33,8 @@ pub struct Inherited {
 #[derive(Debug)]
 pub(super) struct Program {
     pub(super) file: PathBuf,
+    /// Where `file` is, if `mpirun` has sent it.
+    pub(super) memory: Option<InMemory>,
     /// argv, the name first.
     pub(super) arguments: Vec<OsString>,
     pub(super) environment: Vec<Variable>,
@@ -86,6 +89,9 @@ impl Program {
             role.guard.inspect(|pipe| announce_to(*pipe, &mut command));
         }
         prepare_child(&mut command, Some(rank_boot.as_raw_fd()), self.inherited);
+        if let Some(memory) = self.memory.as_ref().filter(|memory| memory.is_script) {
+            keep_for_interpreter(memory.descriptor(), &mut command);
+        }
         if !role.has_own_group {
             ignore_quit(&mut command);
         }
@@ -142,9 +148,16 @@ fn ignore_quit(command: &mut Command) {
     unsafe { command.pre_exec(move || Ok(ignore()?)) };
 }
 
+/// Arranges that the child keeps the descriptor of a script, which its interpreter reads.
+fn keep_for_interpreter(descriptor: RawFd, command: &mut Command) {
+    // SAFETY: the closure makes one system call that is safe there, and neither allocates nor takes
+    // a lock.
+    unsafe { command.pre_exec(move || Ok(keep_open(descriptor)?)) };
+}
+
 fn keep_open(descriptor: RawFd) -> Result<(), Errno> {
-    // SAFETY: the descriptor is the rank's end of a socket pair that `spawn` keeps open until the
-    // child has been made, and the child has its own copy.
+    // SAFETY: the descriptor is the rank's end of a socket pair, or a program in memory, that the
+    // caller of `spawn` keeps open until the child has been made, and the child has its own copy.
     let descriptor = unsafe { std::os::fd::BorrowedFd::borrow_raw(descriptor) };
     fcntl(descriptor, FcntlArg::F_SETFD(FdFlag::empty())).map(drop)
 }

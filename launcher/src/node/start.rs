@@ -11,18 +11,19 @@ use mpi_lite::boot::{Assignment, Secret};
 use nix::errno::Errno;
 use nix::unistd::{getpgrp, tcgetpgrp};
 
+use super::Node;
 use super::channel::Outgoing;
+use super::memory::InMemory;
 use super::rank::RankProcess;
 use super::segment::{Refusal, Rounds};
 use super::spawn::{self, Inherited, Program, Role, variable};
-use super::{Node, RankInput};
 use crate::address;
-use crate::environment::{self, Variable};
+use crate::environment::{self, Base, Variable};
 use crate::failure::{Failure, NOT_EXECUTABLE, NOT_FOUND, printable};
 use crate::group::Group;
 use crate::guard::Guard;
 use crate::program;
-use crate::wire::{Input, Report, Start};
+use crate::wire::{self, Input, Report, Start};
 
 /// Descriptors that a node needs for each of its ranks, and for itself.
 const DESCRIPTORS_PER_RANK: u64 = 3;
@@ -42,14 +43,19 @@ impl Node {
     fn try_start(&mut self, start: &Start) -> Result<(), Failure> {
         self.check_descriptors(start)?;
         self.job = Some(Assigner::new(start, self.inherited)?);
-        let program = self.program(start)?;
+        let programs = start.programs.iter();
+        let programs: Result<Vec<Program>, Failure> = programs
+            .map(|program| self.program(start, program))
+            .collect();
+        let programs = programs?;
         // Without it only what the ranks of a killed launcher have started lives on.
         self.guard = Guard::new(self.silent_for).ok();
         for place in 0..start.ranks.len() {
             let rank = start.ranks[place];
+            let program = &programs[start.program_of[place] as usize];
             let process = self
-                .spawn(&program, start, place)
-                .map_err(|error| not_spawned(rank, &program, &error))?;
+                .spawn(program, start, place)
+                .map_err(|error| not_spawned(rank, program, &error))?;
             self.reports.push_back(Report::Started {
                 rank,
                 pid: process.pid.as_raw(),
@@ -62,7 +68,8 @@ impl Node {
     fn check_descriptors(&self, start: &Start) -> Result<(), Failure> {
         let (_, limit) = self.inherited.files;
         let ranks = start.ranks.len();
-        let need = descriptors(DESCRIPTORS_PER_RANK, ranks);
+        let inputs = u64::from(start.input == Input::ForwardedToAll);
+        let need = descriptors(DESCRIPTORS_PER_RANK + inputs, ranks);
         if need <= limit {
             return Ok(());
         }
@@ -73,26 +80,34 @@ impl Node {
         )))
     }
 
-    fn program(&self, start: &Start) -> Result<Program, Failure> {
-        let directory = PathBuf::from(bytes_to_os(&start.directory));
+    fn program(&self, start: &Start, program: &wire::Program) -> Result<Program, Failure> {
+        let directory = PathBuf::from(bytes_to_os(&program.directory));
         program::check_directory(&directory, false)?;
         let mut variables: Vec<Variable> = Vec::new();
-        if !start.is_whole_environment {
-            variables = environment::for_ranks(std::env::vars_os(), &[], false);
+        let environment = &start.environments[program.environment as usize];
+        if !environment.is_whole {
+            variables = environment::for_ranks(std::env::vars_os(), &Base::All, &[], false);
         }
-        for (name, value) in &start.variables {
+        for (name, value) in &environment.variables {
             environment::set(&mut variables, &bytes_to_os(name), &bytes_to_os(value));
         }
         let path = variables
             .iter()
             .find(|(name, _)| name == "PATH")
-            .map(|(_, value)| value);
-        let name = bytes_to_os(&start.program);
-        let file = find_program(&name, &directory, path.map(|value| &**value))?;
-        add_library_path(&mut variables);
+            .map(|(_, value)| &**value);
+        let first = program.path.as_ref().map(|path| bytes_to_os(path));
+        let path = program::search_path(first.as_deref(), path);
+        let name = bytes_to_os(&program.file);
+        let (file, memory) = match find_program(&name, &directory, path.as_deref()) {
+            Err(failure) if failure.code == NOT_FOUND => self.sent_program(program, failure)?,
+            found => (found?, None),
+        };
+        let first = start.libraries.as_ref().map(|path| bytes_to_os(path));
+        add_library_path(&mut variables, first);
         Ok(Program {
             file,
-            arguments: start
+            memory,
+            arguments: program
                 .arguments
                 .iter()
                 .map(|argument| bytes_to_os(argument))
@@ -103,21 +118,37 @@ impl Node {
         })
     }
 
+    /// The program as `mpirun` has sent it; without it `failure` stands.
+    fn sent_program(
+        &self,
+        program: &wire::Program,
+        failure: Failure,
+    ) -> Result<(PathBuf, Option<InMemory>), Failure> {
+        let memory = match self.memory.program(program.number) {
+            None => return Err(failure),
+            Some(Ok(memory)) => memory,
+            Some(Err(reason)) => {
+                let shown = printable(&bytes_to_os(&program.file).to_string_lossy());
+                return Err(Failure::launch(format!(
+                    "--preload: there is no memory for program '{shown}': {reason}"
+                )));
+            }
+        };
+        Ok((memory.path(), Some(memory)))
+    }
+
     fn spawn(&mut self, program: &Program, start: &Start, place: usize) -> io::Result<RankProcess> {
         let rank = start.ranks[place];
-        let has_own_group = !(rank == 0 && start.input == Input::Inherited && is_in_foreground());
-        let input = match (rank, start.input) {
-            (0, Input::Inherited) => Stdio::inherit(),
-            (0, Input::Forwarded) => {
-                let (theirs, descriptor) = spawn::input_pipe()?;
-                self.input = Some(RankInput {
-                    descriptor,
-                    waiting: Default::default(),
-                    ends: false,
-                });
-                Stdio::from(theirs)
-            }
-            _ => Stdio::null(),
+        let is_inherited = start.input == Input::Inherited(rank);
+        let has_own_group = !(is_inherited && is_in_foreground());
+        let input = if is_inherited {
+            Stdio::inherit()
+        } else if start.input.is_forwarded_to(rank) {
+            let (theirs, ours) = spawn::input_pipe()?;
+            self.input.get_or_insert_default().add(rank, ours);
+            Stdio::from(theirs)
+        } else {
+            Stdio::null()
         };
         let assigner = self
             .job
@@ -169,6 +200,18 @@ impl Assigner {
                 "mpirun asks for ranks that a job of {size} does not have"
             )));
         }
+        let programs = start.programs.len();
+        let is_program = |place: &u32| (*place as usize) < programs;
+        let environments = start.environments.len();
+        let has_environment = |it: &wire::Program| (it.environment as usize) < environments;
+        if start.program_of.len() != start.ranks.len()
+            || !start.program_of.iter().all(is_program)
+            || !start.programs.iter().all(has_environment)
+        {
+            return Err(Failure::launch(
+                "mpirun asks for programs that it does not name",
+            ));
+        }
         Ok(Assigner {
             start: start.clone(),
             answer: ToRank::Assigned(Box::new(assignment(start)?)),
@@ -182,6 +225,8 @@ impl Assigner {
         if let ToRank::Assigned(who) = &mut self.answer {
             who.rank = self.start.ranks[place];
             who.local_rank = count(place);
+            let program = self.start.program_of[place] as usize;
+            who.appnum = Some(self.start.programs[program].number);
             who.host.clone_from(&who.hosts[who.rank as usize]);
             who.shares_memory = segment.is_some();
         }
@@ -221,6 +266,7 @@ fn assignment(start: &Start) -> Result<Assignment, Failure> {
         transport: start.transport.clone(),
         hosts: start.hosts.clone(),
         reports_counters: start.wants_counters,
+        appnum: None,
     })
 }
 
@@ -240,18 +286,22 @@ fn find_program(name: &OsStr, directory: &Path, path: Option<&OsStr>) -> Result<
 }
 
 /// Programs that were linked without a run path find our library behind all others.
-fn add_library_path(variables: &mut Vec<Variable>) {
-    let Some(library) = own_library_directory() else {
-        return;
-    };
+/// The directory `first` comes before all.
+fn add_library_path(variables: &mut Vec<Variable>, first: Option<OsString>) {
     let name = OsStr::new("LD_LIBRARY_PATH");
     let present = variables.iter().find(|(known, _)| known == name);
-    let mut value = present.map(|(_, value)| value.clone()).unwrap_or_default();
-    if !value.is_empty() {
-        value.push(":");
+    let present = present.map(|(_, value)| value.clone());
+    let own = own_library_directory().map(OsString::from);
+    let own = own.filter(|own| first.as_ref() != Some(own));
+    let all = [first, present, own];
+    let all: Vec<OsString> = all
+        .into_iter()
+        .flatten()
+        .filter(|it| !it.is_empty())
+        .collect();
+    if !all.is_empty() {
+        environment::set(variables, name, &all.join(OsStr::new(":")));
     }
-    value.push(library);
-    environment::set(variables, name, &value);
 }
 
 /// `../lib` beside our own `bin`, if our library is there.
@@ -271,7 +321,11 @@ fn not_spawned(rank: u32, program: &Program, error: &io::Error) -> Failure {
         Some(Errno::EACCES | Errno::EPERM | Errno::ENOEXEC) => NOT_EXECUTABLE,
         _ => return Failure::launch(format!("rank {rank} cannot be started: {error}")),
     };
-    let shown = printable(&program.file.to_string_lossy());
+    let name = match &program.memory {
+        Some(_) => program.arguments[0].as_os_str(),
+        None => program.file.as_os_str(),
+    };
+    let shown = printable(&name.to_string_lossy());
     Failure {
         code,
         text: format!("program '{shown}' cannot be executed: {error}"),

@@ -65,6 +65,8 @@ pub(super) struct Ledger {
     question: u32,
     /// Bytes of output that have come and not been written yet.
     output: usize,
+    /// Ranks of it read our input.
+    has_input: bool,
     /// Bytes of input that were sent and not been taken yet.
     input: u64,
 }
@@ -88,6 +90,7 @@ impl Ledger {
             job_size: 0,
             question: 0,
             output: 0,
+            has_input: false,
             input: 0,
         }
     }
@@ -98,6 +101,7 @@ impl Ledger {
             Order::Start(start) => {
                 self.started_at = Some(now);
                 self.job_size = start.hosts.len();
+                self.has_input = start.input.is_forwarded();
             }
             Order::Cards(_) => {
                 for entry in &mut self.entries {
@@ -110,7 +114,11 @@ impl Ledger {
                 let bytes = usize::try_from(*bytes).unwrap_or(usize::MAX);
                 self.output = self.output.saturating_sub(bytes);
             }
-            Order::InputEnd | Order::Signal { .. } | Order::End | Order::Ping => {}
+            Order::Piece { .. }
+            | Order::InputEnd
+            | Order::Signal { .. }
+            | Order::End
+            | Order::Ping => {}
         }
     }
 
@@ -130,10 +138,8 @@ impl Ledger {
                 Some(left) => self.input = left,
                 None => return Err(impossible("it has taken more input than it got")),
             },
-            Report::InputClosed if self.find(0).is_none() => {
-                return Err(impossible(
-                    "it has closed the input, which another host has",
-                ));
+            Report::InputClosed if !self.has_input => {
+                return Err(impossible("it has closed the input, which it does not get"));
             }
             Report::Silent(_) | Report::Unreached { .. } | Report::Lost { .. } => {
                 return Err(impossible("its own silence or loss"));

@@ -8,6 +8,7 @@ mod ssh;
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use mpi_lite::boot::protocol::{self, Frames};
@@ -120,6 +121,20 @@ impl Remote {
             is_ending: false,
             gone_at: None,
         })
+    }
+
+    /// mpi-lite is installed in this directory on the host.
+    ///
+    /// # Errors
+    ///
+    /// A failure if the path cannot be given to a remote shell.
+    pub fn set_prefix(&mut self, prefix: &Path) -> Result<(), Failure> {
+        self.settings.set_agent(&prefix.join("bin/mpirun"))
+    }
+
+    /// How many bytes of orders have not been written yet.
+    pub fn backlog(&self) -> usize {
+        self.outgoing.len()
     }
 
     /// Starts ssh if it is time to.

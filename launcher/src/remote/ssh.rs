@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -78,6 +79,16 @@ impl Settings {
             agent: format!("{} --agent", quoted(own.as_os_str())?),
             ready_within: ready_within()?,
         })
+    }
+
+    /// Sets the path of the launcher on the other host.
+    ///
+    /// # Errors
+    ///
+    /// A failure if it cannot be given to a remote shell.
+    pub(super) fn set_agent(&mut self, path: &Path) -> Result<(), Failure> {
+        self.agent = format!("{} --agent", quoted(path.as_os_str())?);
+        Ok(())
     }
 
     /// The program in words: ssh, or which other one the user has set.

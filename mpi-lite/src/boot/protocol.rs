@@ -17,7 +17,7 @@ use crate::counters::{self, Row};
 use crate::hidden::wipe;
 
 /// The version of these messages; both sides refuse another one.
-pub const PROTOCOL: u32 = 6;
+pub const PROTOCOL: u32 = 7;
 
 /// The longest frame, in bytes without its length field.
 pub const FRAME_MAX: usize = 16 << 20;
@@ -69,6 +69,8 @@ pub struct Assignment {
     pub hosts: Vec<String>,
     /// True if the launcher asks for what this rank has counted.
     pub reports_counters: bool,
+    /// Number of the rank's program among those of the job, from 0; `None` if nobody counts them.
+    pub appnum: Option<u32>,
 }
 
 /// A counter of one rank with its value.
@@ -149,6 +151,7 @@ impl fmt::Debug for Assignment {
             .field("secure", &self.secure)
             .field("transport", &self.transport)
             .field("reports_counters", &self.reports_counters)
+            .field("appnum", &self.appnum)
             .finish_non_exhaustive()
     }
 }

@@ -31,6 +31,7 @@ impl Single {
                 key: Secret::new(&[0; SECRET_BYTES]),
                 secure: Secure::Cookie,
                 reports_counters: false,
+                appnum: None,
                 transport: std::env::var("MPILITE_TRANSPORT").unwrap_or_else(|_| "auto".into()),
             },
         }

@@ -498,6 +498,7 @@ fn assignment(manager: &dyn Manager, key: Secret, hosts: Vec<String>) -> Assignm
         host: hosts[rank as usize].clone(),
         key,
         hosts,
+        appnum: manager.appnum(),
         ..super::Single::new().assignment().clone()
     }
 }

@@ -1,0 +1,208 @@
+//! The programs of a job: what the command line says about each of them.
+//!
+//! * [`Part`]: one program with its own options, as it stands between two `:` or on a line of an
+//!   application file;
+//! * [`Reader`]: the words of a command line, up to the next `:`;
+//! * [`lines`]: the words of each line of an application file.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use crate::environment::{Base, Export};
+use crate::failure::{Failure, printable};
+use crate::hosts::Host;
+
+/// The longest application file in bytes.
+const FILE_MAX: u64 = 16 << 20;
+
+/// The word between two programs.
+const SEPARATOR: &str = ":";
+
+/// One program of the job with its own options.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Part {
+    /// Its number of ranks, if given.
+    pub ranks: Option<u32>,
+    /// Its own hosts; none: those of the job.
+    pub hosts: Vec<Host>,
+    /// `--wdir`.
+    pub directory: Option<PathBuf>,
+    /// `--path`.
+    pub path: Option<OsString>,
+    /// Which variables it inherits, if it differs from the job.
+    pub base: Option<Base>,
+    /// `-x` and `-env`, later ones win.
+    pub exports: Vec<Export>,
+    /// The program as it was named.
+    pub program: OsString,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+}
+
+impl Part {
+    /// Takes what `general` says where this part says nothing.
+    pub(crate) fn inherit(&mut self, general: &Part) {
+        self.directory = self.directory.take().or_else(|| general.directory.clone());
+        self.path = self.path.take().or_else(|| general.path.clone());
+        self.base = self.base.take().or_else(|| general.base.clone());
+        let own = std::mem::take(&mut self.exports);
+        self.exports = general.exports.iter().cloned().chain(own).collect();
+    }
+}
+
+/// The words of a command line, of which a `:` ends a part.
+pub(crate) struct Reader<I> {
+    words: I,
+    /// Another part follows.
+    pub(crate) has_more: bool,
+}
+
+impl<I: Iterator<Item = OsString>> Reader<I> {
+    pub(crate) fn new(words: I) -> Reader<I> {
+        Reader {
+            words,
+            has_more: false,
+        }
+    }
+
+    /// Takes the words up to the end of the part: the arguments of its program.
+    pub(crate) fn rest_of_part(&mut self) -> Vec<OsString> {
+        let mut rest = Vec::new();
+        for word in self.words.by_ref() {
+            if word == SEPARATOR {
+                self.has_more = true;
+                return rest;
+            }
+            rest.push(word);
+        }
+        self.has_more = false;
+        rest
+    }
+}
+
+impl<I: Iterator<Item = OsString>> Iterator for Reader<I> {
+    type Item = OsString;
+
+    fn next(&mut self) -> Option<OsString> {
+        self.words.next()
+    }
+}
+
+/// A failure with the place of the part in front of it.
+pub(crate) fn at(place: &str, failure: Failure) -> Failure {
+    Failure {
+        code: failure.code,
+        text: format!("{place}: {}", failure.text),
+    }
+}
+
+/// The lines of an application file that name a program: for each its place, for messages, and its
+/// words.
+///
+/// # Errors
+///
+/// A usage failure if the file cannot be read, has a quote without an end, or names no program.
+pub(crate) fn lines(path: &Path) -> Result<Vec<(String, Vec<OsString>)>, Failure> {
+    let shown = printable(&path.to_string_lossy());
+    let fail = |reason: String| Failure::usage(format!("application file {shown} {reason}"));
+    let mut text = Vec::new();
+    // A pipe or a device has no length.
+    let read = File::open(path).and_then(|file| file.take(FILE_MAX + 1).read_to_end(&mut text));
+    read.map_err(|error| fail(format!("cannot be read: {error}")))?;
+    if text.len() as u64 > FILE_MAX {
+        return Err(fail(format!("is longer than {} MiB", FILE_MAX >> 20)));
+    }
+    let found = split(&text, &shown)?;
+    if found.is_empty() {
+        return Err(fail("names no program".into()));
+    }
+    Ok(found)
+}
+
+/// The words of each line, as a shell splits them; a line that ends with `\` goes on.
+fn split(text: &[u8], shown: &str) -> Result<Vec<(String, Vec<OsString>)>, Failure> {
+    let mut found = Vec::new();
+    let mut whole: Vec<u8> = Vec::new();
+    // The number of the first line of `whole`, if it goes on.
+    let mut begun = None;
+    for (index, line) in text.split(|byte| *byte == b'\n').enumerate() {
+        let first = begun.take().unwrap_or(index + 1);
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let is_comment = whole.is_empty() && line.trim_ascii_start().starts_with(b"#");
+        let slashes = line.iter().rev().take_while(|byte| **byte == b'\\');
+        if slashes.count() % 2 == 1 && !is_comment {
+            whole.extend_from_slice(&line[..line.len() - 1]);
+            begun = Some(first);
+            continue;
+        }
+        whole.extend_from_slice(line);
+        found.extend(words(&std::mem::take(&mut whole), shown, first)?);
+    }
+    let first = begun.unwrap_or_default();
+    // The last line ended with `\`.
+    found.extend(words(&whole, shown, first)?);
+    Ok(found)
+}
+
+/// The words of a line with its place, if it has any.
+fn words(
+    line: &[u8],
+    shown: &str,
+    number: usize,
+) -> Result<Option<(String, Vec<OsString>)>, Failure> {
+    let place = format!("{shown}:{number}");
+    let words = shlex::bytes::split(line)
+        .ok_or_else(|| Failure::usage(format!("{place}: a quote has no end")))?;
+    let words: Vec<OsString> = words.into_iter().map(OsString::from_vec).collect();
+    if words
+        .iter()
+        .any(|word| word.as_bytes() == SEPARATOR.as_bytes())
+    {
+        return Err(Failure::usage(format!(
+            "{place}: a ':' separates programs on the command line; in a file each has its own line"
+        )));
+    }
+    Ok((!words.is_empty()).then_some((place, words)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> Vec<(String, Vec<OsString>)> {
+        split(text.as_bytes(), "f").unwrap()
+    }
+
+    #[test]
+    fn a_file_has_a_program_on_each_line() {
+        let found = of("# first\n\n-n 2 a 'x y' \"$z\" # c\r\n  # \\\n-n 1 \\\n  b\\ c\n");
+        let words = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
+        assert_eq!(
+            found,
+            [
+                ("f:3".into(), words(&["-n", "2", "a", "x y", "$z"])),
+                ("f:5".into(), words(&["-n", "1", "b c"])),
+            ]
+        );
+        assert_eq!(of("a\\\nb"), [("f:1".into(), words(&["ab"]))]);
+        assert_eq!(of("a \\"), [("f:1".into(), words(&["a"]))]);
+    }
+
+    #[test]
+    fn what_is_wrong_in_a_file_is_named_with_its_line() {
+        for (text, part) in [("a\nb 'c\n", "f:2: a quote"), ("a : b", "f:1: a ':'")] {
+            let failure = split(text.as_bytes(), "f").unwrap_err();
+            assert!(failure.text.starts_with(part), "{failure}");
+            assert_eq!(failure.code, 2);
+        }
+        assert!(
+            lines(Path::new("/nowhere/f"))
+                .unwrap_err()
+                .text
+                .contains("/nowhere/f")
+        );
+    }
+}
