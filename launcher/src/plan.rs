@@ -10,6 +10,7 @@ use mpi_lite::boot::protocol::Secure;
 use serde_bytes::ByteBuf;
 
 use crate::args::{Options, parse_secure, parse_transport};
+use crate::binding;
 use crate::datagrams;
 use crate::elf;
 use crate::environment::{self, Variable};
@@ -41,6 +42,8 @@ pub struct Plan {
     directory: PathBuf,
     wants_counters: bool,
     silent_for: Option<Duration>,
+    binding: Option<binding::Wish>,
+    reports_bindings: bool,
 }
 
 impl Plan {
@@ -80,6 +83,8 @@ impl Plan {
             directory,
             wants_counters: options.stats.is_some(),
             silent_for: silence::limit()?,
+            binding: options.binding()?,
+            reports_bindings: options.reports_bindings,
             network,
             placement,
         })
@@ -121,6 +126,8 @@ impl Plan {
             },
             wants_counters: self.wants_counters,
             silent_for: self.silent_for,
+            binding: self.binding,
+            reports_bindings: self.reports_bindings,
         }
     }
 

@@ -46,6 +46,10 @@ const CONNECTING_MAX: usize = 32;
 pub fn run(options: &Options) -> Result<u8, Failure> {
     let placement = place(options)?;
     let note = placement.note.clone();
+    let map = options
+        .shows_map
+        .then(|| placement.lines())
+        .unwrap_or_default();
     let mut plan = Plan::new(options, placement)?;
     let network = plan.network.as_ref().and_then(Wanted::note);
     let capture = Capture::new(options, &plan.placement)?;
@@ -61,7 +65,7 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
         false => allocation::note(|name| std::env::var_os(name)),
     };
     let notes = options.notes.iter().chain(&note).chain(&idle);
-    let notes = notes.chain(&network);
+    let notes = notes.chain(&network).chain(&map);
     for note in notes.chain(&unknown) {
         server.output.say(note);
     }

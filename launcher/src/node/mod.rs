@@ -4,6 +4,7 @@
 //! same process or at the other end of an ssh connection. It never blocks: the owner's loop waits
 //! for the descriptors it names ([`Node::interests`]) and calls back.
 
+mod bound;
 mod channel;
 mod lines;
 mod question;
@@ -620,6 +621,8 @@ pub(crate) mod tests {
             input: Input::Inherited,
             wants_counters: false,
             silent_for: None,
+            binding: None,
+            reports_bindings: false,
         };
         node.obey(Order::Start(Box::new(start)), Instant::now());
         node

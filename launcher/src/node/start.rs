@@ -10,8 +10,10 @@ use std::process::Stdio;
 use mpi_lite::boot::protocol::ToRank;
 use mpi_lite::boot::{Assignment, Secret};
 use nix::errno::Errno;
+use nix::sched::CpuSet;
 use nix::unistd::{getpgrp, tcgetpgrp};
 
+use super::bound::Bound;
 use super::channel::Outgoing;
 use super::rank::RankProcess;
 use super::segment::{Refusal, Rounds};
@@ -44,12 +46,14 @@ impl Node {
         self.check_descriptors(start)?;
         self.job = Some(Assigner::new(start, self.inherited)?);
         let program = self.program(start)?;
+        let bound = Bound::new(start)?;
+        self.reports.extend(bound.reports(start));
         // Without it only what the ranks of a killed launcher have started lives on.
         self.guard = Guard::new(self.silent_for).ok();
         for place in 0..start.ranks.len() {
             let rank = start.ranks[place];
             let process = self
-                .spawn(&program, start, place)
+                .spawn(&program, start, place, bound.cpus(place))
                 .map_err(|error| not_spawned(rank, &program, &error))?;
             self.reports.push_back(Report::Started {
                 rank,
@@ -104,7 +108,13 @@ impl Node {
         })
     }
 
-    fn spawn(&mut self, program: &Program, start: &Start, place: usize) -> io::Result<RankProcess> {
+    fn spawn(
+        &mut self,
+        program: &Program,
+        start: &Start,
+        place: usize,
+        cpus: Option<CpuSet>,
+    ) -> io::Result<RankProcess> {
         let rank = start.ranks[place];
         let has_own_group = !(rank == 0 && start.input == Input::Inherited && is_in_foreground());
         let input = match (rank, start.input) {
@@ -129,6 +139,7 @@ impl Node {
             variables,
             input,
             has_own_group,
+            cpus,
             guard: self.guard.as_ref().map(Guard::pipe),
         })?;
         let (_, limit) = self.inherited.files;

@@ -16,6 +16,8 @@ use crate::wire::{Answer, Order, Report};
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     rank: u32,
+    /// It was reported what it is bound to.
+    is_bound: bool,
     is_started: bool,
     has_ended: bool,
     course: Course,
@@ -74,6 +76,7 @@ impl Ledger {
     pub(super) fn new(ranks: &[u32]) -> Ledger {
         let entry = |rank: &u32| Entry {
             rank: *rank,
+            is_bound: false,
             is_started: false,
             has_ended: false,
             course: Course::default(),
@@ -190,6 +193,14 @@ impl Ledger {
         let Some(entry) = self.find(rank) else {
             return Err(impossible(&format!("rank {rank} is not one of its ranks")));
         };
+        if matches!(report, Report::Bound { .. }) {
+            return match std::mem::replace(&mut entry.is_bound, true) || entry.is_started {
+                true => Err(impossible(&format!(
+                    "rank {rank} is bound twice or too late"
+                ))),
+                false => Ok(()),
+            };
+        }
         if entry.is_started == matches!(report, Report::Started { .. }) {
             let what = if entry.is_started {
                 "has started twice"
