@@ -201,6 +201,8 @@ pub fn describe(machine: &Machine, to: Object, cpus: &[u32]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::LazyLock;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -227,9 +229,12 @@ mod tests {
     ];
 
     /// Two sockets of 4 cores of 2 threads.
-    fn two_sockets() -> Machine {
-        let all: Vec<u32> = (0..16).collect();
-        Machine::read(MadeUp::two_sockets().root(), &all)
+    fn two_sockets() -> &'static Machine {
+        static MACHINE: LazyLock<Machine> = LazyLock::new(|| {
+            let all: Vec<u32> = (0..16).collect();
+            Machine::read(MadeUp::two_sockets().root(), &all)
+        });
+        &MACHINE
     }
 
     fn lists(machine: &Machine, ranks: usize, wish: Wish) -> Vec<String> {
@@ -238,12 +243,12 @@ mod tests {
     }
 
     fn refusal(ranks: usize, wish: Wish) -> String {
-        bind(&two_sockets(), ranks, &wish).unwrap_err()
+        bind(two_sockets(), ranks, &wish).unwrap_err()
     }
 
     #[test]
     fn each_rank_gets_a_core_with_its_threads() {
-        let bound = lists(&two_sockets(), 5, TO_CORES);
+        let bound = lists(two_sockets(), 5, TO_CORES);
         assert_eq!(bound, ["0,8", "1,9", "2,10", "3,11", "4,12"]);
     }
 
@@ -253,13 +258,13 @@ mod tests {
             by: Object::Package,
             ..TO_CORES
         };
-        let bound = lists(&two_sockets(), 4, by_socket);
+        let bound = lists(two_sockets(), 4, by_socket);
         assert_eq!(bound, ["0,8", "4,12", "1,9", "5,13"]);
         let filled = Wish {
             is_filled: true,
             ..by_socket
         };
-        let bound = lists(&two_sockets(), 4, filled);
+        let bound = lists(two_sockets(), 4, filled);
         assert_eq!(bound, ["0,8", "1,9", "4,12", "5,13"]);
     }
 
@@ -270,19 +275,19 @@ mod tests {
             per_part: Some(2),
             ..TO_CORES
         };
-        let bound = lists(&two_sockets(), 4, per_socket);
+        let bound = lists(two_sockets(), 4, per_socket);
         assert_eq!(bound, ["0,8", "1,9", "4,12", "5,13"]);
         let per_core = Wish {
             per_part: Some(2),
             ..TO_CORES
         };
-        let bound = lists(&two_sockets(), 4, per_core);
+        let bound = lists(two_sockets(), 4, per_core);
         assert_eq!(bound, ["0,8", "0,8", "1,9", "1,9"]);
         let sockets = Wish {
             to: Object::Package,
             ..per_socket
         };
-        let bound = lists(&two_sockets(), 4, sockets);
+        let bound = lists(two_sockets(), 4, sockets);
         assert_eq!(bound, ["0-3,8-11", "0-3,8-11", "4-7,12-15", "4-7,12-15"]);
     }
 
@@ -292,14 +297,14 @@ mod tests {
             width: 2,
             ..TO_CORES
         };
-        let bound = lists(&two_sockets(), 3, pairs);
+        let bound = lists(two_sockets(), 3, pairs);
         assert_eq!(bound, ["0,1,8,9", "2,3,10,11", "4,5,12,13"]);
         let threes = Wish {
             by: Object::Package,
             width: 3,
             ..TO_CORES
         };
-        let bound = lists(&two_sockets(), 2, threes);
+        let bound = lists(two_sockets(), 2, threes);
         assert_eq!(bound, ["0-2,8-10", "4-6,12-14"]);
     }
 
@@ -309,7 +314,7 @@ mod tests {
             to: Object::Package,
             ..TO_CORES
         };
-        let bound = lists(&two_sockets(), 5, wide);
+        let bound = lists(two_sockets(), 5, wide);
         assert_eq!(bound[..4], ["0-3,8-11"; 4]);
         assert_eq!(bound[4], "4-7,12-15");
     }
@@ -321,7 +326,7 @@ mod tests {
             to: Object::Package,
             ..TO_CORES
         };
-        let bound = lists(&two_sockets(), 3, sockets);
+        let bound = lists(two_sockets(), 3, sockets);
         assert_eq!(bound, ["0-3,8-11", "4-7,12-15", "0-3,8-11"]);
     }
 
@@ -341,13 +346,13 @@ mod tests {
             may_share: true,
             ..TO_CORES
         };
-        let bound = lists(&two_sockets(), 9, shared);
+        let bound = lists(two_sockets(), 9, shared);
         assert_eq!(bound[8], bound[0]);
         let gives_way = Wish {
             gives_way: true,
             ..TO_CORES
         };
-        assert_eq!(bind(&two_sockets(), 9, &gives_way), Ok(None));
+        assert_eq!(bind(two_sockets(), 9, &gives_way), Ok(None));
     }
 
     #[test]
@@ -366,8 +371,7 @@ mod tests {
 
     #[test]
     fn holes_in_what_is_allowed_are_filled_from_the_next_part() {
-        let files = MadeUp::two_sockets();
-        let machine = Machine::read(files.root(), &[1, 4, 5, 6]);
+        let machine = two_sockets().only(&[1, 4, 5, 6]);
         let by_socket = Wish {
             by: Object::Package,
             ..TO_CORES
@@ -424,9 +428,8 @@ mod tests {
             ranks in 1..24usize,
             wish in wishes(),
         ) {
-            let files = MadeUp::two_sockets();
             let allowed: Vec<u32> = allowed.into_iter().collect();
-            let machine = Machine::read(files.root(), &allowed);
+            let machine = two_sockets().only(&allowed);
             let bound = bind(&machine, ranks, &wish);
             prop_assert_eq!(&bound, &bind(&machine, ranks, &wish));
             match bound {
@@ -452,9 +455,8 @@ mod tests {
             width in 1..4u32,
             (by, to) in (prop::sample::select(&KINDS[1..]), prop::sample::select(&KINDS[..2])),
         ) {
-            let files = MadeUp::two_sockets();
             let allowed: Vec<u32> = allowed.into_iter().collect();
-            let machine = Machine::read(files.root(), &allowed);
+            let machine = two_sockets().only(&allowed);
             let wish = Wish { by, to, width, ..TO_CORES };
             if let Ok(Some(bound)) = bind(&machine, ranks, &wish) {
                 let mut all: Vec<u32> = bound.concat();

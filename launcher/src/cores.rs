@@ -265,6 +265,17 @@ pub(crate) mod tests {
 
     use super::*;
 
+    impl Machine {
+        /// The same machine with only some of its CPUs.
+        pub(crate) fn only(&self, allowed: &[u32]) -> Machine {
+            let cpus = self.cpus.iter().copied();
+            let is_allowed = |cpu: &Cpu| allowed.contains(&cpu.number);
+            Machine {
+                cpus: cpus.filter(is_allowed).collect(),
+            }
+        }
+    }
+
     /// A description of a made-up machine in files, removed at the end.
     pub(crate) struct MadeUp(PathBuf);
 

@@ -318,6 +318,51 @@ mod tests {
     }
 
     #[test]
+    fn a_rank_with_several_cores_takes_as_many_slots() {
+        assert_eq!(
+            ranks("--host a:8,b:4 --map-by slot:pe=4 p"),
+            [vec![0, 1], vec![2]]
+        );
+        assert_eq!(ranks("--host a:2 --map-by slot:pe=4 p"), [vec![0]]);
+        assert_eq!(
+            placed("-n 3 --map-by :pe=2:nooversubscribe p").is_ok(),
+            cpus() >= 6
+        );
+    }
+
+    #[test]
+    fn ranks_are_numbered_anew_without_moving_to_another_host() {
+        let hosts = "--host a:3,b:1,c:2";
+        let in_turn = [vec![0, 3, 5], vec![1], vec![2, 4]];
+        for order in ["node", "span"] {
+            assert_eq!(ranks(&format!("{hosts} --rank-by {order} p")), in_turn);
+        }
+        let in_a_row = [vec![0, 1, 2], vec![3], vec![4, 5]];
+        for order in ["slot", "fill"] {
+            let line = format!("{hosts} --map-by node --rank-by {order} p");
+            assert_eq!(ranks(&line), in_a_row);
+        }
+        assert_eq!(ranks(&format!("{hosts} --map-by core:span p")), in_turn);
+    }
+
+    #[test]
+    fn ranks_per_part_are_ranks_per_host() {
+        let placement = placed("--map-by ppr:2:board --host a:7,b p").unwrap();
+        assert_eq!(placement.size, 4);
+        let cores = Machine::here().parts(crate::cores::Object::Core).len();
+        assert_eq!(
+            placed("--map-by ppr:3:core p").unwrap().size as usize,
+            3 * cores
+        );
+    }
+
+    #[test]
+    fn a_line_for_each_host_names_its_ranks() {
+        let lines = placed("-n 5 --host a:4,b p").unwrap().lines();
+        assert_eq!(lines, ["host a: ranks 0-3", "host b: rank 4"]);
+    }
+
+    #[test]
     fn without_hosts_the_slots_are_the_cpus_where_more_are_refused() {
         let line = |ranks| format!("--nooversubscribe -n {ranks} p");
         assert!(placed(&line(cpus())).is_ok());

@@ -46,10 +46,10 @@ const CONNECTING_MAX: usize = 32;
 pub fn run(options: &Options) -> Result<u8, Failure> {
     let placement = place(options)?;
     let note = placement.note.clone();
-    let map = options
-        .shows_map
-        .then(|| placement.lines())
-        .unwrap_or_default();
+    let map = match options.shows_map {
+        true => placement.lines(),
+        false => Vec::new(),
+    };
     let mut plan = Plan::new(options, placement)?;
     let network = plan.network.as_ref().and_then(Wanted::note);
     let capture = Capture::new(options, &plan.placement)?;

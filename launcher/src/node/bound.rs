@@ -19,16 +19,19 @@ pub(super) struct Bound {
 impl Bound {
     /// What the order to start asks for, on the machine of this process.
     pub(super) fn new(start: &Start) -> Result<Bound, Failure> {
-        let found = match start.binding {
-            Some(wish) => bind(&Machine::here(), start.ranks.len(), &wish)?,
+        let ranks = start.ranks.len();
+        let found = match &start.binding {
+            Some(wish) => bind(ranks, wish, start.reports_bindings)?,
             None => None,
         };
-        let Some((sets, texts)) = found else {
-            let sets = Vec::new();
-            let texts = vec!["not bound".into(); start.ranks.len()];
-            return Ok(Bound { sets, texts });
+        let not_bound = || Bound {
+            sets: Vec::new(),
+            texts: match start.reports_bindings {
+                true => vec!["not bound".into(); ranks],
+                false => Vec::new(),
+            },
         };
-        Ok(Bound { sets, texts })
+        Ok(found.unwrap_or_else(not_bound))
     }
 
     /// The CPUs of the rank at this place, if it is bound.
@@ -39,7 +42,6 @@ impl Bound {
     /// A report for each rank if the order to start asks for it.
     pub(super) fn reports(&self, start: &Start) -> Vec<Report> {
         let ranks = start.ranks.iter().zip(&self.texts);
-        let ranks = ranks.filter(|_| start.reports_bindings);
         let report = |(rank, text): (&u32, &String)| Report::Bound {
             rank: *rank,
             text: text.clone(),
@@ -48,17 +50,16 @@ impl Bound {
     }
 }
 
-/// The CPUs of each rank, as a set and in words.
-type Found = (Vec<CpuSet>, Vec<String>);
-
-fn bind(machine: &Machine, ranks: usize, wish: &Wish) -> Result<Option<Found>, Failure> {
-    let Some(bound) = binding::bind(machine, ranks, wish).map_err(Failure::launch)? else {
+fn bind(ranks: usize, wish: &Wish, is_told: bool) -> Result<Option<Bound>, Failure> {
+    let machine = Machine::here();
+    let Some(bound) = binding::bind(&machine, ranks, wish).map_err(Failure::launch)? else {
         return Ok(None);
     };
-    let describe = |cpus: &Vec<u32>| binding::describe(machine, wish.to, cpus);
-    let texts = bound.iter().map(describe).collect();
     let sets: Result<Vec<CpuSet>, Failure> = bound.iter().map(|cpus| set_of(cpus)).collect();
-    Ok(Some((sets?, texts)))
+    let told = bound.iter().filter(|_| is_told);
+    let texts = told.map(|cpus| binding::describe(&machine, wish.to, cpus));
+    let texts = texts.collect();
+    Ok(Some(Bound { sets: sets?, texts }))
 }
 
 fn set_of(cpus: &[u32]) -> Result<CpuSet, Failure> {

@@ -320,6 +320,28 @@ mod tests {
     }
 
     #[test]
+    fn a_rank_is_reported_as_bound_once_and_before_it_starts() {
+        let mut ledger = Ledger::new(&[0, 1]);
+        let ready = Report::Ready {
+            version: String::new(),
+            server: None,
+            client: None,
+            machine: None,
+        };
+        enter(&mut ledger, &ready).unwrap();
+        ledger.started_at = Some(Instant::now());
+        let bound = |rank| Report::Bound {
+            rank,
+            text: String::new(),
+        };
+        enter(&mut ledger, &bound(0)).unwrap();
+        assert!(enter(&mut ledger, &bound(0)).is_err());
+        enter(&mut ledger, &Report::Started { rank: 1, pid: 4711 }).unwrap();
+        assert!(enter(&mut ledger, &bound(1)).is_err());
+        assert!(enter(&mut ledger, &bound(2)).is_err());
+    }
+
+    #[test]
     fn each_rank_answers_each_question_once_also_late() {
         let mut ledger = ledger();
         assert!(enter(&mut ledger, &described(0, 1, state(1))).is_err());
