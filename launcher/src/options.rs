@@ -162,16 +162,14 @@ pub const OPTIONS: &[Entry] = &[
     Entry {
         names: &["map-by"],
         meaning: Meaning::MapBy,
-        value: Value::Word(
-            "slot|node|seq|hwthread|core|l2cache|l3cache|numa|socket|package|ppr:N:WHAT",
-        ),
+        value: Value::Word("slot|node|seq|core|l3cache|numa|socket|package|ppr:N:WHAT"),
         text: "fill host after host (slot, the default), deal the ranks to the hosts in turn \
                (node), start one rank per line of the host file (seq) or N ranks per host or \
-               part of it (ppr:N:node, ppr:N:socket); core to package deal the ranks of each \
-               host to these parts of it in turn, and bind them there unless --bind-to says \
-               otherwise; behind that, :pe=N gives each rank N cores, :span deals over the \
-               hosts in turn, :oversubscribe and :nooversubscribe are as the options, :hwtcpus \
-               counts hardware threads as cores",
+               part of it (ppr:N:node, ppr:N:socket); core to package (also hwthread, l2cache) \
+               deal the ranks of each host to these parts of it in turn, and bind them there \
+               unless --bind-to says otherwise; behind that, :pe=N gives each rank N cores, \
+               :span deals over the hosts in turn, :oversubscribe and :nooversubscribe are as \
+               the options, :hwtcpus counts hardware threads as cores",
     },
     Entry {
         names: &["rank-by"],
