@@ -9,7 +9,9 @@ _mpilite_mpirun() {
         --host|-H|--hosts) words=(-W '') ;;
         --hostfile|-f|--machinefile) words=(-f -W '') ;;
         -ppn|-N|--npernode|--perhost) words=(-W '') ;;
-        --map-by) words=(-W 'slot node') ;;
+        --map-by) words=(-W 'slot node seq core l3cache numa socket package') ;;
+        --rank-by) words=(-W 'slot node fill span') ;;
+        --bind-to) words=(-W 'none hwthread core l2cache l3cache numa socket package board') ;;
         -x) words=(-W '') ;;
         --wdir|--wd) words=(-d) ;;
         --transport) words=(-W 'auto shm rmpp gobackn unet sctp tcp tcp-trc loopback') ;;
@@ -23,7 +25,6 @@ _mpilite_mpirun() {
         --packets) words=(-f -W '') ;;
         --sequence) words=(-f -W '') ;;
         --sequence-packets) words=(-W '') ;;
-        --bind-to) words=(-W '') ;;
     esac
     case $option in *=) case ${option%=} in
         --stats) words=(-f -W 'json') ;;
@@ -31,7 +32,7 @@ _mpilite_mpirun() {
     esac ;; esac
     if [ ${#words[@]} = 0 ]; then
         case $word in
-        -*) words=(-W '-n -np -c --host -H --hosts --hostfile -f --machinefile -ppn -N --npernode --perhost --map-by --byslot --bynode --oversubscribe --nooversubscribe -x --wdir --wd --transport --interface --iface --port-range --net --tag-output -l --prepend-rank --stats --secure --timeout --stall --stall-after --stall-json --packets --sequence --sequence-packets --bind-to --mca --gmca --omca --prtemca --pmixmca --help -h --version -V') ;;
+        -*) words=(-W '-n -np -c --host -H --hosts --hostfile -f --machinefile -ppn -N --npernode --perhost --map-by --rank-by --bind-to --report-bindings --display-map --byslot --bynode --oversubscribe --nooversubscribe -x --wdir --wd --transport --interface --iface --port-range --net --tag-output -l --prepend-rank --stats --secure --timeout --stall --stall-after --stall-json --packets --sequence --sequence-packets --mca --gmca --omca --prtemca --pmixmca --help -h --version -V') ;;
         *) words=(-c -f) ;;
         esac
     fi
