@@ -9,7 +9,9 @@ _mpilite_mpirun() {
         --host|-H|--hosts) words=(-W '') ;;
         --hostfile|-f|--machinefile) words=(-f -W '') ;;
         -ppn|-N|--npernode|--perhost) words=(-W '') ;;
-        --map-by) words=(-W 'slot node') ;;
+        --map-by) words=(-W 'slot node seq core l3cache numa socket package') ;;
+        --rank-by) words=(-W 'slot node fill span') ;;
+        --bind-to) words=(-W 'none hwthread core l2cache l3cache numa socket package board') ;;
         -x) words=(-W '') ;;
         --envlist) words=(-W '') ;;
         --genvlist) words=(-W '') ;;
@@ -30,7 +32,6 @@ _mpilite_mpirun() {
         --packets) words=(-f -W '') ;;
         --sequence) words=(-f -W '') ;;
         --sequence-packets) words=(-W '') ;;
-        --bind-to) words=(-W '') ;;
     esac
     case $option in *=) case ${option%=} in
         --stats) words=(-f -W 'json') ;;

@@ -16,13 +16,13 @@ use nix::sys::signal::Signal;
 use nix::unistd::{read, write};
 
 use crate::failure::Failure;
-use mpi_lite::machine;
 use crate::node::{Node, set_nonblocking};
 use crate::poll::{Interests, Token, earlier};
 use crate::server::prepare_process;
 use crate::signals::{Signals, changed_child, kill_remaining_children};
 use crate::silence::{self, Silence};
 use crate::wire::{MAGIC, Order, Report};
+use mpi_lite::machine;
 
 /// Serves one node until all its ranks ended.
 ///

@@ -12,10 +12,12 @@ use mpi_lite::boot::protocol::Secure;
 use mpi_lite::config::{Network, PortRange};
 use mpi_lite::transport;
 
+use crate::cores::Object;
 use crate::environment::{Base, Export};
 use crate::failure::{Failure, printable};
 use crate::hosts::{self, Host, RANKS_MAX};
 use crate::input::Readers;
+use crate::mapping::Local;
 use crate::mca::{self, Parameter};
 use crate::nearest::nearest;
 use crate::network;
@@ -48,6 +50,10 @@ pub enum Mapping {
     ByNode,
     /// This many ranks to each node.
     PerNode(u32),
+    /// This many ranks to each part of this kind that `mpirun`'s own machine has.
+    PerPart(u32, Object),
+    /// One rank to each line of the host file.
+    Sequence,
 }
 
 /// Where the counters go at the end, and how they look.
@@ -137,6 +143,12 @@ pub struct Options {
     pub refuses_oversubscription: bool,
     /// `--map-by` and its kin.
     pub mapping: Mapping,
+    /// `--bind-to`, `--rank-by`, and what `--map-by` says about the ranks of one host.
+    pub local: Local,
+    /// `--report-bindings`.
+    pub reports_bindings: bool,
+    /// `--display-map`.
+    pub shows_map: bool,
     /// Options that were understood but change nothing; one line each for the user.
     pub notes: Vec<String>,
     /// The program that is being read.
@@ -403,7 +415,10 @@ impl Options {
             Meaning::ByNode => self.mapping = Mapping::ByNode,
             Meaning::BySlot => self.mapping = Mapping::BySlot,
             Meaning::MapBy => self.map_by(text(value, name)?)?,
-            Meaning::BindTo => self.bind_to(text(value, name)?),
+            Meaning::BindTo => self.bind_to(text(value, name)?)?,
+            Meaning::RankBy => self.rank_by(text(value, name)?)?,
+            Meaning::ReportBindings => self.reports_bindings = true,
+            Meaning::DisplayMap => self.shows_map = true,
             Meaning::Mca | Meaning::Ignored | Meaning::Env | Meaning::GlobalEnv => {}
             Meaning::Help | Meaning::Version | Meaning::Agent => {}
         }
@@ -453,59 +468,13 @@ impl Options {
         Ok(())
     }
 
-    fn map_by(&mut self, value: &str) -> Result<(), Failure> {
-        let mut parts = value.split(':');
-        let policy = parts.next().unwrap_or_default();
-        self.mapping = match policy {
-            "" | "slot" => Mapping::BySlot,
-            "node" => Mapping::ByNode,
-            "ppr" => {
-                let number = parts.next().unwrap_or_default();
-                if !matches!(parts.next(), None | Some("node")) {
-                    return Err(Failure::usage("--map-by ppr:N:node is the only ppr form"));
-                }
-                Mapping::PerNode(parse_number(OsStr::new(number), "--map-by ppr:N:node")?)
-            }
-            "core" | "hwthread" | "numa" | "socket" | "package" => {
-                self.notes.push(format!(
-                    "--map-by {policy} is the same as --map-by slot here"
-                ));
-                Mapping::BySlot
-            }
-            _ => {
-                return Err(Failure::usage(format!(
-                    "--map-by {}: slot, node and ppr:N:node are possible",
-                    printable(value)
-                )));
-            }
-        };
-        for modifier in parts {
-            match modifier.to_ascii_lowercase().as_str() {
-                "oversubscribe" => self.oversubscribes = true,
-                "nooversubscribe" => self.refuses_oversubscription = true,
-                _ => self
-                    .notes
-                    .push(format!("--map-by :{} is ignored", printable(modifier))),
-            }
-        }
-        Ok(())
-    }
-
-    fn bind_to(&mut self, value: &str) {
-        if value != "none" {
-            let shown = printable(value);
-            self.notes.push(format!(
-                "--bind-to {shown} is ignored: ranks are not bound to CPUs"
-            ));
-        }
-    }
-
     /// Returns true if the packets of the ranks are to be shown, in one way or the other.
     pub fn shows_packets(&self) -> bool {
         self.packets.is_some() || self.sequence.is_some()
     }
 
     fn check(&self) -> Result<(), Failure> {
+        self.binding()?;
         if self.sequence_packets.is_some() && self.sequence.is_none() {
             return Err(Failure::usage(
                 "--sequence-packets needs --sequence FILE: the file that they are drawn to",
@@ -565,7 +534,7 @@ fn text<'a>(value: &'a OsStr, name: &str) -> Result<&'a str, Failure> {
     })
 }
 
-fn parse_number(value: &OsStr, name: &str) -> Result<u32, Failure> {
+pub(crate) fn parse_number(value: &OsStr, name: &str) -> Result<u32, Failure> {
     let number = value.to_str().and_then(|text| text.parse::<u32>().ok());
     match number {
         Some(number) if (1..=RANKS_MAX).contains(&number) => Ok(number),
@@ -736,7 +705,6 @@ mod tests {
             "{:?}",
             options.notes
         );
-        assert_eq!(run("--bind-to core p").notes.len(), 1);
         assert_eq!(run("-ppn 2 p").mapping, Mapping::PerNode(2));
         assert_eq!(run("--map-by ppr:3:node p").mapping, Mapping::PerNode(3));
         assert_eq!(run("--map-by node p").mapping, Mapping::ByNode);
@@ -861,10 +829,6 @@ mod tests {
             ),
             ("-x =1 p", "-x needs NAME or NAME=VALUE, not '=1'"),
             (
-                "--map-by l2cache p",
-                "--map-by l2cache: slot, node and ppr:N:node are possible",
-            ),
-            (
                 "-n 1 a : -n 1 b : ",
                 "part 3 of the command line: no program is named",
             ),
@@ -922,7 +886,12 @@ mod tests {
         let choices = |name: &str| find(name).unwrap().choices().collect::<Vec<_>>();
         let transports: Vec<_> = transport::TRANSPORTS.iter().map(|it| it.name).collect();
         assert_eq!(choices("transport"), transports);
-        for (option, glue) in [("map-by", ' '), ("secure", '=')] {
+        for (option, glue) in [
+            ("map-by", ' '),
+            ("bind-to", ' '),
+            ("rank-by", ' '),
+            ("secure", '='),
+        ] {
             for choice in choices(option) {
                 let _ = run(&format!("--{option}{glue}{choice} p"));
             }

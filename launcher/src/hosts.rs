@@ -58,6 +58,15 @@ pub fn parse_list(list: &str) -> Result<Vec<Host>, Failure> {
 ///
 /// A usage failure `FILE:LINE: reason`.
 pub fn read_file(path: &Path) -> Result<Vec<Host>, Failure> {
+    read_lines(path).map(merged)
+}
+
+/// Reads a host file. A host comes as often as the file names it.
+///
+/// # Errors
+///
+/// As of [`read_file`].
+pub fn read_lines(path: &Path) -> Result<Vec<Host>, Failure> {
     let fail = |reason: String| {
         Failure::usage(format!(
             "host file {}: {reason}",
@@ -79,7 +88,7 @@ pub fn read_file(path: &Path) -> Result<Vec<Host>, Failure> {
     if text.len() as u64 > FILE_MAX {
         return Err(fail(format!("it is longer than {} MiB", FILE_MAX >> 20)));
     }
-    parse_file(&text, &printable(&path.to_string_lossy()))
+    parse_lines(&text, &printable(&path.to_string_lossy()))
 }
 
 /// Reads the text of a host file; `name` is for messages.
@@ -88,6 +97,10 @@ pub fn read_file(path: &Path) -> Result<Vec<Host>, Failure> {
 ///
 /// A usage failure `NAME:LINE: reason`.
 pub fn parse_file(text: &[u8], name: &str) -> Result<Vec<Host>, Failure> {
+    parse_lines(text, name).map(merged)
+}
+
+fn parse_lines(text: &[u8], name: &str) -> Result<Vec<Host>, Failure> {
     let mut hosts = Vec::new();
     for (index, line) in text.split(|byte| *byte == b'\n').enumerate() {
         let fail = |reason: String| Failure::usage(format!("{name}:{}: {reason}", index + 1));
@@ -106,7 +119,7 @@ pub fn parse_file(text: &[u8], name: &str) -> Result<Vec<Host>, Failure> {
             "host file {name}: it names no host"
         )));
     }
-    Ok(merged(hosts))
+    Ok(hosts)
 }
 
 fn check_number_of_hosts(number: usize) -> Result<(), Failure> {

@@ -136,6 +136,10 @@ impl Job {
     /// Takes note of a report from the node that has the host named `host`.
     pub fn hear(&mut self, host: &str, report: Report) {
         match report {
+            Report::Bound { rank, text } => {
+                let (host, text) = (&self.ranks[rank as usize].host, printable_line(&text));
+                self.say(format!("rank {rank} on host {host}: {text}"));
+            }
             Report::Started { rank, pid } => self.ranks[rank as usize].pid = Some(pid),
             Report::Init { rank } => self.enter(rank),
             Report::Card { rank, card } => self.collect(rank, card),

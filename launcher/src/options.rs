@@ -46,6 +46,9 @@ pub(crate) enum Meaning {
     ByNode,
     BySlot,
     BindTo,
+    RankBy,
+    ReportBindings,
+    DisplayMap,
     /// A parameter of Open MPI.
     Mca,
     /// Accepted for the sake of scripts.
@@ -153,7 +156,8 @@ impl Entry {
 }
 
 fn is_choice(word: &&str) -> bool {
-    !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase() || c == '-')
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    !word.is_empty() && word.chars().all(is_plain)
 }
 
 /// An option with two dashes if its name is a word, and with one if it is shorter than that.
@@ -195,9 +199,41 @@ pub const OPTIONS: &[Entry] = &[
     Entry {
         names: &["map-by"],
         meaning: Meaning::MapBy,
-        value: Value::Word("slot|node|ppr:N:node"),
-        text: "fill host after host (default), deal the ranks to the hosts in turn, or start N \
-               ranks per host",
+        value: Value::Word("slot|node|seq|core|l3cache|numa|socket|package|ppr:N:WHAT"),
+        text: "fill host after host (slot, the default), deal the ranks to the hosts in turn \
+               (node), start one rank per line of the host file (seq) or N ranks per host or \
+               part of it (ppr:N:node, ppr:N:socket); core to package (also hwthread, l2cache) \
+               deal the ranks of each host to these parts of it in turn, and bind them there \
+               unless --bind-to says otherwise; behind that, :pe=N gives each rank N cores, \
+               :span deals over the hosts in turn, :oversubscribe and :nooversubscribe are as \
+               the options, :hwtcpus counts hardware threads as cores",
+    },
+    Entry {
+        names: &["rank-by"],
+        meaning: Meaning::RankBy,
+        value: Value::Word("slot|node|fill|span"),
+        text: "number the ranks host after host (slot), so that those of one part of a host \
+               follow each other as well (fill), or over the hosts in turn (node, span)",
+    },
+    Entry {
+        names: &["bind-to"],
+        meaning: Meaning::BindTo,
+        value: Value::Word("none|hwthread|core|l2cache|l3cache|numa|socket|package|board"),
+        text: "bind each rank to a part of its host, or to N of them (core:2); none is the \
+               default; more ranks than cores are an error unless they may share them \
+               (core:overload-allowed, --oversubscribe)",
+    },
+    Entry {
+        names: &["report-bindings"],
+        meaning: Meaning::ReportBindings,
+        value: Value::Nothing,
+        text: "print which CPUs each rank is bound to before it runs",
+    },
+    Entry {
+        names: &["display-map"],
+        meaning: Meaning::DisplayMap,
+        value: Value::Nothing,
+        text: "print the hosts with their ranks before the job starts",
     },
     Entry {
         names: &["byslot"],
@@ -431,12 +467,6 @@ pub const OPTIONS: &[Entry] = &[
         meaning: Meaning::SequencePackets,
         value: Value::Word("N"),
         text: "how many packets --sequence draws (default: 200)",
-    },
-    Entry {
-        names: &["bind-to"],
-        meaning: Meaning::BindTo,
-        value: Value::Word("WHAT"),
-        text: "changes nothing: ranks are not bound to CPUs; a note is printed unless WHAT is none",
     },
     Entry {
         names: &["mca", "gmca", "omca", "prtemca", "pmixmca"],

@@ -1,8 +1,12 @@
 //! Which rank runs on which node.
 
+use std::collections::HashMap;
+
 use crate::args::{Mapping, Options};
-use crate::failure::Failure;
-use crate::hosts::{Host, RANKS_MAX, read_file};
+use crate::cores::{Machine, list};
+use crate::failure::{Failure, printable};
+use crate::hosts::{Host, RANKS_MAX, read_file, read_lines};
+use crate::mapping::RankBy;
 
 /// A node of the job: one host with the ranks that run there.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,14 +46,19 @@ pub struct Placement {
 ///
 /// A usage failure if a host file cannot be used or slots do not suffice where they must.
 pub fn place(options: &Options) -> Result<Placement, Failure> {
+    if options.mapping == Mapping::Sequence {
+        return place_in_sequence(options);
+    }
+    let mapping = per_host(options.mapping);
+    let per_rank = options.local.slots_per_rank();
     let mut hosts = match &options.host_file {
         Some(path) => read_file(path)?,
         None => options.hosts.clone(),
     };
     if hosts.is_empty() {
         let wanted = options.ranks.filter(|_| !options.refuses_oversubscription);
-        let slots = wanted.unwrap_or_else(cpus);
-        let slots = if let Mapping::PerNode(number) = options.mapping {
+        let slots = wanted.map_or_else(cpus, |ranks| ranks.saturating_mul(per_rank));
+        let slots = if let Mapping::PerNode(number) = mapping {
             number
         } else {
             slots
@@ -60,7 +69,7 @@ pub fn place(options: &Options) -> Result<Placement, Failure> {
         });
     }
     let counts_slots = hosts.iter().any(|host| host.slots.is_some());
-    let slots = slots_of(&hosts, options.mapping);
+    let slots = slots_of(&hosts, mapping, per_rank);
     let total: u64 = slots.iter().map(|slots| u64::from(*slots)).sum();
     let size = match options.ranks {
         Some(ranks) => ranks,
@@ -72,20 +81,103 @@ pub fn place(options: &Options) -> Result<Placement, Failure> {
         None => u32::try_from(total).expect("checked against RANKS_MAX"),
     };
     let note = oversubscription(options, size, total, counts_slots)?;
-    let ranks = deal(&slots, size, options.mapping);
-    let mut placement = Placement {
-        places: Vec::new(),
-        hosts: vec![String::new(); size as usize],
-        size,
-        note,
-    };
+    let ranks = numbered(deal(&slots, size, mapping), options.local.rank_by);
+    let mut placement = Placement::new(size, note);
     for (host, ranks) in hosts.into_iter().zip(ranks) {
         placement.add(&host.name, ranks);
     }
     Ok(placement)
 }
 
+/// `--map-by seq`: a rank for each line of the host file.
+fn place_in_sequence(options: &Options) -> Result<Placement, Failure> {
+    let Some(path) = &options.host_file else {
+        return Err(Failure::usage(
+            "--map-by seq starts one rank per line of a host file: give --hostfile FILE",
+        ));
+    };
+    let lines = read_lines(path)?;
+    let size = options.ranks.map_or(lines.len(), |ranks| ranks as usize);
+    if size > lines.len() {
+        return Err(Failure::usage(format!(
+            "--map-by seq starts one rank per line, but host file {} has {} for {size} ranks",
+            printable(&path.to_string_lossy()),
+            lines.len()
+        )));
+    }
+    let mut hosts: Vec<(String, Vec<u32>)> = Vec::new();
+    let mut places = HashMap::new();
+    for (rank, line) in (0..).zip(lines.into_iter().take(size)) {
+        let place = *places.entry(line.name.clone()).or_insert(hosts.len());
+        if place == hosts.len() {
+            hosts.push((line.name, Vec::new()));
+        }
+        hosts[place].1.push(rank);
+    }
+    let size = u32::try_from(size).expect("a host file has fewer lines");
+    let mut placement = Placement::new(size, None);
+    for (host, ranks) in hosts {
+        placement.add(&host, ranks);
+    }
+    Ok(placement)
+}
+
+/// Ranks per part of a host are ranks per host: the other hosts count as machines like this one.
+fn per_host(mapping: Mapping) -> Mapping {
+    let Mapping::PerPart(number, object) = mapping else {
+        return mapping;
+    };
+    let parts = u32::try_from(Machine::here().parts(object).len()).unwrap_or(RANKS_MAX);
+    let ranks = number.saturating_mul(parts.max(1));
+    Mapping::PerNode(ranks.min(RANKS_MAX))
+}
+
+/// Gives each host the same number of ranks, but numbers them anew if the user asks for an order.
+fn numbered(dealt: Vec<Vec<u32>>, order: Option<RankBy>) -> Vec<Vec<u32>> {
+    let Some(order) = order else { return dealt };
+    let size: usize = dealt.iter().map(Vec::len).sum();
+    let turn = match order {
+        RankBy::Slot | RankBy::Fill => size,
+        RankBy::Node => 1,
+    };
+    let mut free: Vec<usize> = dealt.iter().map(Vec::len).collect();
+    let mut numbered = vec![Vec::new(); dealt.len()];
+    let mut ranks = (0..).take(size).peekable();
+    while ranks.peek().is_some() {
+        for (free, numbered) in free.iter_mut().zip(&mut numbered) {
+            let number = turn.min(*free);
+            numbered.extend(ranks.by_ref().take(number));
+            *free -= number;
+        }
+    }
+    numbered
+}
+
 impl Placement {
+    fn new(size: u32, note: Option<String>) -> Placement {
+        Placement {
+            places: Vec::new(),
+            hosts: vec![String::new(); size as usize],
+            size,
+            note,
+        }
+    }
+
+    /// A line for each host with its ranks.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let line = |place: &Place| {
+            let noun = if place.ranks.len() == 1 {
+                "rank"
+            } else {
+                "ranks"
+            };
+            let host = printable(&place.host);
+            format!("host {host}: {noun} {}", list(&place.ranks))
+        };
+        self.places.iter().map(line).collect()
+    }
+
     fn add(&mut self, host: &str, ranks: Vec<u32>) {
         for rank in &ranks {
             self.hosts[*rank as usize] = host.to_string();
@@ -107,10 +199,10 @@ impl Placement {
     }
 }
 
-fn slots_of(hosts: &[Host], mapping: Mapping) -> Vec<u32> {
+fn slots_of(hosts: &[Host], mapping: Mapping, per_rank: u32) -> Vec<u32> {
     let slots = |host: &Host| match mapping {
         Mapping::PerNode(number) => number,
-        _ => host.slots.unwrap_or(1),
+        _ => (host.slots.unwrap_or(1) / per_rank).max(1),
     };
     hosts.iter().map(slots).collect()
 }
@@ -223,6 +315,51 @@ mod tests {
             [vec![0, 2, 3], vec![1]]
         );
         assert_eq!(ranks("-n 4 -ppn 2 --host a,b p"), [vec![0, 1], vec![2, 3]]);
+    }
+
+    #[test]
+    fn a_rank_with_several_cores_takes_as_many_slots() {
+        assert_eq!(
+            ranks("--host a:8,b:4 --map-by slot:pe=4 p"),
+            [vec![0, 1], vec![2]]
+        );
+        assert_eq!(ranks("--host a:2 --map-by slot:pe=4 p"), [vec![0]]);
+        assert_eq!(
+            placed("-n 3 --map-by :pe=2:nooversubscribe p").is_ok(),
+            cpus() >= 6
+        );
+    }
+
+    #[test]
+    fn ranks_are_numbered_anew_without_moving_to_another_host() {
+        let hosts = "--host a:3,b:1,c:2";
+        let in_turn = [vec![0, 3, 5], vec![1], vec![2, 4]];
+        for order in ["node", "span"] {
+            assert_eq!(ranks(&format!("{hosts} --rank-by {order} p")), in_turn);
+        }
+        let in_a_row = [vec![0, 1, 2], vec![3], vec![4, 5]];
+        for order in ["slot", "fill"] {
+            let line = format!("{hosts} --map-by node --rank-by {order} p");
+            assert_eq!(ranks(&line), in_a_row);
+        }
+        assert_eq!(ranks(&format!("{hosts} --map-by core:span p")), in_turn);
+    }
+
+    #[test]
+    fn ranks_per_part_are_ranks_per_host() {
+        let placement = placed("--map-by ppr:2:board --host a:7,b p").unwrap();
+        assert_eq!(placement.size, 4);
+        let cores = Machine::here().parts(crate::cores::Object::Core).len();
+        assert_eq!(
+            placed("--map-by ppr:3:core p").unwrap().size as usize,
+            3 * cores
+        );
+    }
+
+    #[test]
+    fn a_line_for_each_host_names_its_ranks() {
+        let lines = placed("-n 5 --host a:4,b p").unwrap().lines();
+        assert_eq!(lines, ["host a: ranks 0-3", "host b: rank 4"]);
     }
 
     #[test]

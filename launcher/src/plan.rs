@@ -10,6 +10,7 @@ use mpi_lite::boot::protocol::Secure;
 use serde_bytes::ByteBuf;
 
 use crate::args::{Options, parse_secure, parse_transport};
+use crate::binding;
 use crate::datagrams;
 use crate::elf;
 use crate::environment::{self, Export, Variable};
@@ -60,6 +61,8 @@ pub struct Plan {
     preloads: bool,
     wants_counters: bool,
     silent_for: Option<Duration>,
+    binding: Option<binding::Wish>,
+    reports_bindings: bool,
 }
 
 impl Plan {
@@ -105,6 +108,8 @@ impl Plan {
             preloads: options.preloads,
             wants_counters: options.stats.is_some(),
             silent_for: silence::limit()?,
+            binding: options.binding()?,
+            reports_bindings: options.reports_bindings,
             network,
             placement,
         })
@@ -163,6 +168,8 @@ impl Plan {
             input: self.readers.input_of(place, self.placement.size),
             wants_counters: self.wants_counters,
             silent_for: self.silent_for,
+            binding: self.binding,
+            reports_bindings: self.reports_bindings,
         }
     }
 

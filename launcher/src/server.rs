@@ -48,6 +48,10 @@ const CONNECTING_MAX: usize = 32;
 pub fn run(options: &Options) -> Result<u8, Failure> {
     let placement = place(options)?;
     let note = placement.note.clone();
+    let map = match options.shows_map {
+        true => placement.lines(),
+        false => Vec::new(),
+    };
     let mut plan = Plan::new(options, placement)?;
     let network = plan.network.as_ref().and_then(Wanted::note);
     let capture = Capture::new(options, &plan.placement)?;
@@ -63,7 +67,7 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
         false => allocation::note(|name| std::env::var_os(name)),
     };
     let notes = options.notes.iter().chain(&note).chain(&idle);
-    let notes = notes.chain(&network);
+    let notes = notes.chain(&network).chain(&map);
     for note in notes.chain(&unknown) {
         server.output.say(note);
     }

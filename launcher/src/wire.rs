@@ -14,6 +14,7 @@ use mpi_lite::boot::state::RankState;
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 
+use crate::binding;
 use crate::failure::printable;
 use crate::stall::ProcessSeen;
 
@@ -128,6 +129,10 @@ pub struct Start {
     pub wants_counters: bool,
     /// After how much silence another host and `mpirun` count each other as lost; `None`: never.
     pub silent_for: Option<Duration>,
+    /// How the ranks are bound to the processors of the node, if they are.
+    pub binding: Option<binding::Wish>,
+    /// True if the node shall report what each rank is bound to.
+    pub reports_bindings: bool,
 }
 
 /// A program of the job.
@@ -248,6 +253,13 @@ pub enum Report {
         code: u8,
         /// One line.
         reason: String,
+    },
+    /// What a rank that is about to be started is bound to.
+    Bound {
+        /// Which.
+        rank: u32,
+        /// A sentence without its subject.
+        text: String,
     },
     /// A rank has been started.
     Started {
@@ -382,7 +394,8 @@ impl Report {
     /// The rank that the report is about, if it is about one.
     pub fn rank(&self) -> Option<u32> {
         match self {
-            Report::Started { rank, .. }
+            Report::Bound { rank, .. }
+            | Report::Started { rank, .. }
             | Report::Init { rank }
             | Report::Card { rank, .. }
             | Report::Counters { rank, .. }

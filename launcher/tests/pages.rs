@@ -155,7 +155,7 @@ fn bash_completes_options_and_their_values() {
         ("mpirun --transp", "--transport"),
         ("mpirun --transport r", "rmpp"),
         ("mpirun --secure = t", "tag"),
-        ("mpirun --map-by n", "node"),
+        ("mpirun --map-by n", "node numa"),
     ] {
         let script = format!(
             ". share/mpirun.bash; COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); \

@@ -4,6 +4,7 @@
 //! same process or at the other end of an ssh connection. It never blocks: the owner's loop waits
 //! for the descriptors it names ([`Node::interests`]) and calls back.
 
+mod bound;
 mod channel;
 mod input;
 mod lines;
@@ -618,6 +619,8 @@ pub(crate) mod tests {
             input: Input::Inherited(0),
             wants_counters: false,
             silent_for: None,
+            binding: None,
+            reports_bindings: false,
         };
         node.obey(Order::Start(Box::new(start)), Instant::now());
         node

@@ -12,6 +12,7 @@ use std::process::{Command, Stdio};
 use mpi_lite::boot::protocol::BOOT_FD;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl};
+use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::resource::{Resource, rlim_t, setrlimit};
 use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal, pthread_sigmask, signal};
 use nix::unistd::{Pid, getpid, getppid, pipe2};
@@ -58,6 +59,8 @@ pub(super) struct Role {
     pub(super) input: Stdio,
     /// True if the rank leads its own process group.
     pub(super) has_own_group: bool,
+    /// The CPUs that the rank may use, if it is bound.
+    pub(super) cpus: Option<CpuSet>,
     /// The pipe to the guard of that group.
     pub(super) guard: Option<RawFd>,
 }
@@ -94,6 +97,9 @@ impl Program {
         }
         if !role.has_own_group {
             ignore_quit(&mut command);
+        }
+        if let Some(cpus) = role.cpus {
+            bind(cpus, &mut command);
         }
         let child = command.spawn()?;
         let pid = Pid::from_raw(i32::try_from(child.id()).expect("a pid fits in i32"));
@@ -153,6 +159,14 @@ fn keep_for_interpreter(descriptor: RawFd, command: &mut Command) {
     // SAFETY: the closure makes one system call that is safe there, and neither allocates nor takes
     // a lock.
     unsafe { command.pre_exec(move || Ok(keep_open(descriptor)?)) };
+}
+
+/// Arranges that the child, and all that it starts, uses these CPUs alone.
+fn bind(cpus: CpuSet, command: &mut Command) {
+    let bind = move || Ok(sched_setaffinity(Pid::from_raw(0), &cpus)?);
+    // SAFETY: the closure makes one system call that is safe there, and neither allocates nor takes
+    // a lock.
+    unsafe { command.pre_exec(bind) };
 }
 
 fn keep_open(descriptor: RawFd) -> Result<(), Errno> {

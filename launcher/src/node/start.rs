@@ -9,9 +9,11 @@ use std::process::Stdio;
 use mpi_lite::boot::protocol::ToRank;
 use mpi_lite::boot::{Assignment, Secret};
 use nix::errno::Errno;
+use nix::sched::CpuSet;
 use nix::unistd::{getpgrp, tcgetpgrp};
 
 use super::Node;
+use super::bound::Bound;
 use super::channel::Outgoing;
 use super::memory::InMemory;
 use super::rank::RankProcess;
@@ -48,13 +50,15 @@ impl Node {
             .map(|program| self.program(start, program))
             .collect();
         let programs = programs?;
+        let bound = Bound::new(start)?;
+        self.reports.extend(bound.reports(start));
         // Without it only what the ranks of a killed launcher have started lives on.
         self.guard = Guard::new(self.silent_for).ok();
         for place in 0..start.ranks.len() {
             let rank = start.ranks[place];
             let program = &programs[start.program_of[place] as usize];
             let process = self
-                .spawn(program, start, place)
+                .spawn(program, start, place, bound.cpus(place))
                 .map_err(|error| not_spawned(rank, program, &error))?;
             self.reports.push_back(Report::Started {
                 rank,
@@ -137,7 +141,13 @@ impl Node {
         Ok((memory.path(), Some(memory)))
     }
 
-    fn spawn(&mut self, program: &Program, start: &Start, place: usize) -> io::Result<RankProcess> {
+    fn spawn(
+        &mut self,
+        program: &Program,
+        start: &Start,
+        place: usize,
+        cpus: Option<CpuSet>,
+    ) -> io::Result<RankProcess> {
         let rank = start.ranks[place];
         let is_inherited = start.input == Input::Inherited(rank);
         let has_own_group = !(is_inherited && is_in_foreground());
@@ -159,6 +169,7 @@ impl Node {
             variables,
             input,
             has_own_group,
+            cpus,
             guard: self.guard.as_ref().map(Guard::pipe),
         })?;
         let (_, limit) = self.inherited.files;

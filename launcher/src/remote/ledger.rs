@@ -16,6 +16,8 @@ use crate::wire::{Answer, Order, Report};
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     rank: u32,
+    /// It was reported what it is bound to.
+    is_bound: bool,
     is_started: bool,
     has_ended: bool,
     course: Course,
@@ -76,6 +78,7 @@ impl Ledger {
     pub(super) fn new(ranks: &[u32]) -> Ledger {
         let entry = |rank: &u32| Entry {
             rank: *rank,
+            is_bound: false,
             is_started: false,
             has_ended: false,
             course: Course::default(),
@@ -196,6 +199,14 @@ impl Ledger {
         let Some(entry) = self.find(rank) else {
             return Err(impossible(&format!("rank {rank} is not one of its ranks")));
         };
+        if matches!(report, Report::Bound { .. }) {
+            return match std::mem::replace(&mut entry.is_bound, true) || entry.is_started {
+                true => Err(impossible(&format!(
+                    "rank {rank} is bound twice or too late"
+                ))),
+                false => Ok(()),
+            };
+        }
         if entry.is_started == matches!(report, Report::Started { .. }) {
             let what = if entry.is_started {
                 "has started twice"
@@ -312,6 +323,28 @@ mod tests {
             used_ms: 0,
             waited_ms: 1000,
         })
+    }
+
+    #[test]
+    fn a_rank_is_reported_as_bound_once_and_before_it_starts() {
+        let mut ledger = Ledger::new(&[0, 1]);
+        let ready = Report::Ready {
+            version: String::new(),
+            server: None,
+            client: None,
+            machine: None,
+        };
+        enter(&mut ledger, &ready).unwrap();
+        ledger.started_at = Some(Instant::now());
+        let bound = |rank| Report::Bound {
+            rank,
+            text: String::new(),
+        };
+        enter(&mut ledger, &bound(0)).unwrap();
+        assert!(enter(&mut ledger, &bound(0)).is_err());
+        enter(&mut ledger, &Report::Started { rank: 1, pid: 4711 }).unwrap();
+        assert!(enter(&mut ledger, &bound(1)).is_err());
+        assert!(enter(&mut ledger, &bound(2)).is_err());
     }
 
     #[test]

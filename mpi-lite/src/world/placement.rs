@@ -66,6 +66,24 @@ mod tests {
         assert!(sched_getaffinity(None).unwrap() == before);
     }
 
+    /// The launcher binds a rank by its mask.
+    #[test]
+    fn a_bound_rank_stays_where_it_is_bound() {
+        let before = sched_getaffinity(None).unwrap();
+        let all = (0..CpuSet::MAX_CPU).filter(|&core| before.is_set(core));
+        for core in all {
+            let mut bound = CpuSet::new();
+            bound.set(core);
+            sched_setaffinity(None, &bound).unwrap();
+            for rank in 0..3 {
+                begin_apart(rank, 1, 7);
+                begin_apart(rank, 3, 7);
+            }
+            assert!(sched_getaffinity(None).unwrap() == bound);
+        }
+        sched_setaffinity(None, &before).unwrap();
+    }
+
     #[test]
     fn ranks_of_a_job_begin_on_different_cores() {
         let allowed = [2, 3, 5, 7];
