@@ -18,6 +18,7 @@ use crate::mca::{self, Parameter};
 use crate::nearest::nearest;
 use crate::network;
 use crate::options::{Entry, Meaning, OPTIONS, Value, dashed, find};
+use crate::remote::settings::Launcher;
 use crate::stall::settings as stall;
 use crate::wire::Asked;
 
@@ -95,6 +96,12 @@ pub struct Options {
     pub interface: Option<String>,
     /// `--mca btl_tcp_if_include`: the interface unless `--interface` names one.
     pub mca_interface: Option<Asked>,
+    /// `--launcher`.
+    pub launcher: Option<Launcher>,
+    /// `--launch-timeout`.
+    pub launch_timeout: Option<Duration>,
+    /// `--ssh-args`.
+    pub ssh_arguments: Option<String>,
     /// `--net`.
     pub network: Option<Network>,
     /// `--tag-output`.
@@ -249,6 +256,11 @@ impl Options {
             Meaning::Transport => self.transport = Some(parse_transport("--transport ", value)?),
             Meaning::Interface => self.interface = Some(text(value, name)?.to_string()),
             Meaning::PortRange => self.exports.push(parse_port_range(value, name)?),
+            Meaning::Launcher => {
+                self.launcher = Some(Launcher::parse(name, text(value, name)?)?);
+            }
+            Meaning::LaunchTimeout => self.launch_timeout = Some(parse_timeout(value, name)?),
+            Meaning::SshArguments => self.ssh_arguments = Some(text(value, name)?.to_string()),
             Meaning::Network => self.network = Some(network::parse("--net ", value)?),
             Meaning::TagOutput => self.tags_output = true,
             Meaning::Stats => self.stats = Some(Stats::of(value)),
