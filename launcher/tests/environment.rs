@@ -5,7 +5,7 @@ mod common;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-use common::{Outcome, Scratch, mpirun};
+use common::{Outcome, Scratch, boot_rank, mpirun};
 
 /// Words that shells, frames and terminals like to spoil.
 fn words() -> Vec<OsString> {

@@ -26,7 +26,7 @@ fn expected(hosts: &[(&str, u32)]) -> Vec<(String, Option<u32>)> {
         .collect()
 }
 
-struct File(std::path::PathBuf);
+struct File(PathBuf);
 
 impl File {
     fn new(name: &str, text: impl AsRef<[u8]>) -> File {

@@ -17,10 +17,11 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const PATIENCE_IN_ALLOCATION: Duration = Duration::from_secs(60);
 
 /// What may hold arguments for ssh.
-const ARGUMENTS: [&str; 3] = [
+const ARGUMENTS: [&str; 4] = [
     "OMPI_MCA_plm_rsh_args",
     "HYDRA_LAUNCHER_EXTRA_ARGS",
     "HYDRA_LAUNCH_EXTRA_ARGS",
+    "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS",
 ];
 
 /// What starts the agents on other hosts.
