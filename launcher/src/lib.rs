@@ -4,13 +4,15 @@
 //!   mpirun:   args -> place (hosts) -> plan -> server --- job (what it all means)
 //!                                                |
 //!                              link: Here(node) or There(remote) == ssh == agent(node)
+//!                                                     (or a connection of srun's agent)
 //!                                                                              |
 //!                                                       node: processes, channels, output
 //! ```
 //!
 //! [`wire`] says what passes between the server and a node. One thread, one `poll` per process, and
 //! a thread for a moment that reads files of debug information ([`stall::source`]); no listening
-//! port and no network socket anywhere: whatever crosses machines goes through ssh.
+//! port and no network socket: whatever crosses machines goes through ssh. Only in an allocation of
+//! Slurm agents connect back ([`remote::srun`]).
 
 pub mod address;
 pub mod agent;
