@@ -257,6 +257,8 @@ fn agents_that_do_not_come_are_given_up() {
 #[test]
 fn a_missing_srun_is_named() {
     let scratch = Scratch::new();
+    let env = scratch.path().join("env");
+    std::os::unix::fs::symlink("/usr/bin/env", env).expect("the starter of our tests");
     inside(&scratch, &["/bin/true"])
         .env("PATH", scratch.path())
         .run()
