@@ -232,8 +232,8 @@ pub const OPTIONS: &[Entry] = &[
         names: &["launch-timeout"],
         meaning: Meaning::LaunchTimeout,
         value: Value::Word("SECONDS"),
-        text: "how long other hosts may take to start (default: 10 for one that refuses or cannot \
-               be reached, 60 if the hosts come from an allocation, 30 for one that is reached)",
+        text: "how long other hosts may take to start (default: 60 if they come from an \
+               allocation, else 10 for one that accepts no connection and 30 for its answer)",
     },
     Entry {
         names: &["ssh-args"],

@@ -25,7 +25,8 @@ const SETTINGS: &[Setting] = &[
     Setting {
         variable: "MPILITE_LAUNCH_TIMEOUT",
         default: "30",
-        meaning: "Seconds that another host has to answer after `mpirun` has started ssh.",
+        meaning: "Seconds that another host has to answer after `mpirun` has started ssh or srun; \
+                  60 if the hosts come from an allocation. `--launch-timeout` wins.",
     },
     Setting {
         variable: "MPILITE_SILENT_S",

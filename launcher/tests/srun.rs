@@ -246,6 +246,20 @@ fn a_stranger_that_connects_is_dropped_and_the_job_goes_on() {
 }
 
 #[test]
+fn mpirun_listens_no_more_when_all_agents_are_there() {
+    let scratch = slurm();
+    let mark = common::unique_sleep();
+    let running = inside(&scratch, &["sleep", &mark]).start();
+    common::wait_for_sleepers(&mark, 6);
+    let home = std::fs::read_to_string(scratch.path().join("home")).expect("srun has written it");
+    let port: u16 = home.split(' ').nth(1).unwrap().parse().expect("a port");
+    let refused = TcpStream::connect(("127.0.0.1", port)).map_err(|error| error.kind());
+    assert_eq!(refused.err(), Some(std::io::ErrorKind::ConnectionRefused));
+    running.signal("TERM");
+    running.finish();
+}
+
+#[test]
 fn agents_that_do_not_come_are_given_up() {
     let scratch = slurm();
     inside(&scratch, &["--launch-timeout", "0.5", "true"])

@@ -13,8 +13,8 @@ use crate::place::Placement;
 const READY_WITHIN: Duration = Duration::from_secs(30);
 /// A host that accepts no connection may be starting: for how long to try.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// For how long to try a host of an allocation: those of Kubernetes come one after the other.
-const PATIENCE_IN_ALLOCATION: Duration = Duration::from_secs(60);
+/// Both for hosts of an allocation: those of Kubernetes come one after the other.
+const LATE_HOSTS_WITHIN: Duration = Duration::from_secs(60);
 
 /// What may hold arguments for ssh.
 const ARGUMENTS: [&str; 4] = [
@@ -85,14 +85,15 @@ impl Settings {
             Failure::launch(format!("cannot find the path of mpirun itself: {error}"))
         })?;
         let comes_late = options.launch_timeout.is_some() || has_late_hosts(options, allocation);
-        let ready_within = match options.launch_timeout {
-            Some(timeout) => timeout,
-            None => ready_within()?,
+        let given = match options.launch_timeout {
+            Some(timeout) => Some(timeout),
+            None => of_variable()?,
         };
-        let patience = match (options.launch_timeout, comes_late) {
-            (Some(timeout), _) => timeout,
-            (None, true) => PATIENCE_IN_ALLOCATION,
-            (None, false) => PATIENCE.min(ready_within),
+        let (ready_within, patience) = match given {
+            Some(time) if comes_late => (time, time),
+            Some(time) => (time, PATIENCE.min(time)),
+            None if comes_late => (LATE_HOSTS_WITHIN, LATE_HOSTS_WITHIN),
+            None => (READY_WITHIN, PATIENCE),
         };
         Ok(Settings {
             launcher: launcher(options, placement, allocation)?,
@@ -203,14 +204,14 @@ fn words(text: &str) -> Vec<String> {
     text.split_ascii_whitespace().map(String::from).collect()
 }
 
-fn ready_within() -> Result<Duration, Failure> {
+fn of_variable() -> Result<Option<Duration>, Failure> {
     let Some(setting) = std::env::var_os("MPILITE_LAUNCH_TIMEOUT") else {
-        return Ok(READY_WITHIN);
+        return Ok(None);
     };
     let seconds = setting.to_str().and_then(|text| text.parse::<f64>().ok());
     match seconds {
         Some(seconds) if seconds > 0.0 && seconds <= 86_400.0 => {
-            Ok(Duration::from_secs_f64(seconds))
+            Ok(Some(Duration::from_secs_f64(seconds)))
         }
         _ => {
             let shown = printable(&setting.to_string_lossy());

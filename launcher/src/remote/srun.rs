@@ -62,7 +62,8 @@ pub struct Srun {
     ready_within: Duration,
     inherited: Inherited,
     token: Token,
-    listener: TcpListener,
+    /// None once all agents are there, or never will be.
+    listener: Option<TcpListener>,
     process: Option<Process>,
     has_overlap: bool,
     pending: Vec<Pending>,
@@ -104,7 +105,7 @@ impl Srun {
             ready_within: settings.ready_within,
             inherited,
             token: Token::new()?,
-            listener,
+            listener: Some(listener),
             process: None,
             has_overlap: true,
             pending: Vec::new(),
@@ -135,8 +136,8 @@ impl Srun {
         if let Some(process) = &self.process {
             process.interests(false, poll::Token::Step, interests);
         }
-        if self.is_listening() {
-            interests.readable(self.listener.as_fd(), poll::Token::Step);
+        if let Some(listener) = &self.listener {
+            interests.readable(listener.as_fd(), poll::Token::Step);
         }
         for pending in &self.pending {
             interests.readable(pending.stream.as_fd(), poll::Token::Step);
@@ -197,9 +198,8 @@ impl Srun {
 
     /// All nodes are over. Returns true if srun has ended as well, or has had its time.
     pub fn finish(&mut self, now: Instant) -> bool {
-        self.until = None;
         self.has_failed = true;
-        self.pending.clear();
+        self.stop_listening();
         let Some(process) = &self.process else {
             return true;
         };
@@ -217,7 +217,12 @@ impl Srun {
     }
 
     fn is_listening(&self) -> bool {
-        self.arrived.len() < self.nodes.len() && !self.has_failed
+        self.listener.is_some()
+    }
+
+    fn stop_listening(&mut self) {
+        self.listener = None;
+        self.pending.clear();
     }
 
     fn spawn(&mut self) {
@@ -262,8 +267,9 @@ impl Srun {
 
     /// Token, port and our addresses, those that other machines may reach first.
     fn home(&self) -> Result<String, String> {
-        let port = self.listener.local_addr().map_err(|it| it.to_string())?;
-        let mut home = format!("{} {}", self.token.text(), port.port());
+        let listener = self.listener.as_ref().ok_or("nothing listens")?;
+        let port = listener.local_addr().map_err(|it| it.to_string())?.port();
+        let mut home = format!("{} {port}", self.token.text());
         let mut own = address::all().map_err(|failure| failure.text)?;
         own.sort_by_key(std::net::IpAddr::is_loopback);
         for address in own {
@@ -273,8 +279,8 @@ impl Srun {
     }
 
     fn accept(&mut self, now: Instant) {
-        while self.is_listening() && self.pending.len() < PENDING_MAX {
-            let Ok((mut stream, _)) = self.listener.accept() else {
+        while self.pending.len() < PENDING_MAX {
+            let Some(Ok((mut stream, _))) = self.listener.as_ref().map(TcpListener::accept) else {
                 return;
             };
             let Ok(nonce) = proof::random() else { return };
@@ -326,6 +332,9 @@ impl Srun {
             self.arrived.insert(*number);
             self.news.push_back(News::Arrived(*number, connection));
         }
+        if self.arrived.len() == self.nodes.len() {
+            self.stop_listening();
+        }
     }
 
     /// srun has ended.
@@ -357,6 +366,7 @@ impl Srun {
             .map_or(String::new(), Process::complaint);
         let hosts = if missing.len() == 1 { "host" } else { "hosts" };
         self.has_failed = true;
+        self.listener = None;
         self.news.push_back(News::Failed(format!(
             "{hosts} {} {what}{complaint}",
             missing.join(", ")
