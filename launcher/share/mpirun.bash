@@ -15,6 +15,9 @@ _mpilite_mpirun() {
         --transport) words=(-W 'auto shm rmpp gobackn unet sctp tcp tcp-trc loopback') ;;
         --interface|--iface) words=(-W '') ;;
         --port-range) words=(-W '') ;;
+        --launcher|--bootstrap) words=(-W 'ssh srun') ;;
+        --launch-timeout) words=(-W '') ;;
+        --ssh-args) words=(-W '') ;;
         --net) words=(-W '') ;;
         --timeout) words=(-W '') ;;
         --stall) words=(-W 'report abort off') ;;
@@ -31,7 +34,7 @@ _mpilite_mpirun() {
     esac ;; esac
     if [ ${#words[@]} = 0 ]; then
         case $word in
-        -*) words=(-W '-n -np -c --host -H --hosts --hostfile -f --machinefile -ppn -N --npernode --perhost --map-by --byslot --bynode --oversubscribe --nooversubscribe -x --wdir --wd --transport --interface --iface --port-range --net --tag-output -l --prepend-rank --stats --secure --timeout --stall --stall-after --stall-json --packets --sequence --sequence-packets --bind-to --mca --gmca --omca --prtemca --pmixmca --help -h --version -V') ;;
+        -*) words=(-W '-n -np -c --host -H --hosts --hostfile -f --machinefile -ppn -N --npernode --perhost --map-by --byslot --bynode --oversubscribe --nooversubscribe -x --wdir --wd --transport --interface --iface --port-range --launcher --bootstrap --launch-timeout --ssh-args --net --tag-output -l --prepend-rank --stats --secure --timeout --stall --stall-after --stall-json --packets --sequence --sequence-packets --bind-to --mca --gmca --omca --prtemca --pmixmca --help -h --version -V') ;;
         *) words=(-c -f) ;;
         esac
     fi
