@@ -22,6 +22,9 @@ _mpilite_mpirun() {
         --transport) words=(-W 'auto shm rmpp gobackn unet sctp tcp tcp-trc loopback') ;;
         --interface|--iface) words=(-W '') ;;
         --port-range) words=(-W '') ;;
+        --launcher|--bootstrap) words=(-W 'ssh srun') ;;
+        --launch-timeout) words=(-W '') ;;
+        --ssh-args) words=(-W '') ;;
         --net) words=(-W '') ;;
         --output|--output-filename) words=(-d) ;;
         --stdin) words=(-W 'all none') ;;

@@ -28,3 +28,12 @@ pub fn choose(start: &Start) -> Result<IpAddr, Failure> {
         }
     })
 }
+
+/// All addresses of this host by which others may reach it.
+///
+/// # Errors
+///
+/// A failure if the system does not list them.
+pub(crate) fn all() -> Result<Vec<IpAddr>, Failure> {
+    address::all().map_err(|error| Failure::launch(format!("the address of this host {error}")))
+}

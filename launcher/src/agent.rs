@@ -1,14 +1,15 @@
-//! The launcher's part on another host: a [`Node`] that speaks through standard input and output.
+//! The launcher's part on another host: a [`Node`] that speaks through standard input and output, or
+//! through a connection to `mpirun` if srun has started it.
 //!
-//! The end of standard input means that `mpirun`, its host or the connection is gone: then every
+//! The end of that input means that `mpirun`, its host or the connection is gone: then every
 //! rank here ends as well. So does a long silence: a network that is cut closes nothing. While
 //! `mpirun` is suspended, of which it tells, its silence means nothing.
 
 use std::collections::VecDeque;
-use std::io::{self, Write as _};
-use std::net::IpAddr;
+use std::io::{self, Read as _, Write as _};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use mpi_lite::boot::protocol::{self, Frames};
 use nix::errno::Errno;
@@ -16,6 +17,7 @@ use nix::sys::signal::Signal;
 use nix::unistd::{read, write};
 
 use crate::failure::Failure;
+use crate::home::Home;
 use crate::node::{Node, set_nonblocking};
 use crate::poll::{Interests, Token, earlier};
 use crate::server::prepare_process;
@@ -23,6 +25,9 @@ use crate::signals::{Signals, changed_child, kill_remaining_children};
 use crate::silence::{self, Silence};
 use crate::wire::{MAGIC, Order, Report};
 use mpi_lite::machine;
+
+/// How long `mpirun` may take to read the last reports.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Serves one node until all its ranks ended.
 ///
@@ -32,14 +37,11 @@ use mpi_lite::machine;
 pub fn serve() -> Result<(), Failure> {
     let (signals, inherited) = prepare_process()?;
     let no_connection = |error| Failure::launch(format!("agent: no connection: {error}"));
-    let input = io::stdin()
-        .as_fd()
-        .try_clone_to_owned()
-        .map_err(no_connection)?;
-    let output = io::stdout()
-        .as_fd()
-        .try_clone_to_owned()
-        .map_err(no_connection)?;
+    let connection = match Home::find()? {
+        Some(home) => Some(home.connect()?),
+        None => None,
+    };
+    let (input, output) = streams(connection.as_ref()).map_err(no_connection)?;
     set_nonblocking(&input).map_err(no_connection)?;
     set_nonblocking(&output).map_err(no_connection)?;
     let now = Instant::now();
@@ -54,16 +56,49 @@ pub fn serve() -> Result<(), Failure> {
         sign_at: now,
         is_lost: false,
     };
-    let (server, client) = ssh_addresses();
+    let (server, client) = match &connection {
+        Some(connection) => addresses_of(connection),
+        None => ssh_addresses(),
+    };
     let version = env!("CARGO_PKG_VERSION").to_string();
     agent.send(&Report::Ready {
         version,
         server,
         client,
-        machine: server.and_then(|_| machine::identity()),
+        // Several nodes of Slurm may be one machine, and shall be.
+        machine: server
+            .filter(|_| connection.is_none())
+            .and_then(|_| machine::identity()),
     });
     agent.run();
+    if let Some(connection) = connection {
+        take_leave(connection);
+    }
     Ok(())
+}
+
+/// (input, output): those of the connection, or the standard ones.
+fn streams(connection: Option<&TcpStream>) -> io::Result<(OwnedFd, OwnedFd)> {
+    match connection {
+        Some(connection) => Ok((
+            connection.try_clone()?.into(),
+            connection.try_clone()?.into(),
+        )),
+        None => Ok((
+            io::stdin().as_fd().try_clone_to_owned()?,
+            io::stdout().as_fd().try_clone_to_owned()?,
+        )),
+    }
+}
+
+/// Waits until `mpirun` has read everything. An end with orders unread would break the connection
+/// off, and lose our last reports.
+fn take_leave(mut connection: TcpStream) {
+    let is_ready = connection.shutdown(Shutdown::Write).is_ok()
+        && connection.set_nonblocking(false).is_ok()
+        && connection.set_read_timeout(Some(FAREWELL)).is_ok();
+    let mut bytes = [0; 4096];
+    while is_ready && matches!(connection.read(&mut bytes), Ok(length) if length > 0) {}
 }
 
 struct Agent {
@@ -230,6 +265,15 @@ impl Agent {
         self.outgoing.clear();
         self.node.end(now);
     }
+}
+
+/// (our address, the other host's address) of a connection.
+fn addresses_of(connection: &TcpStream) -> (Option<IpAddr>, Option<IpAddr>) {
+    let address = |address: io::Result<SocketAddr>| Some(address.ok()?.ip().to_canonical());
+    (
+        address(connection.local_addr()),
+        address(connection.peer_addr()),
+    )
 }
 
 /// (our address, the other host's address) from what sshd tells: "client port server port".

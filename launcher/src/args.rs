@@ -24,6 +24,7 @@ use crate::network;
 use crate::options::{Entry, Meaning, OPTIONS, Value, dashed, find};
 use crate::output::Style;
 use crate::part::{self, Part, Reader};
+use crate::remote::settings::Launcher;
 use crate::stall::settings as stall;
 use crate::wire::Asked;
 
@@ -107,6 +108,12 @@ pub struct Options {
     pub interface: Option<String>,
     /// `--mca btl_tcp_if_include`: the interface unless `--interface` names one.
     pub mca_interface: Option<Asked>,
+    /// `--launcher`.
+    pub launcher: Option<Launcher>,
+    /// `--launch-timeout`.
+    pub launch_timeout: Option<Duration>,
+    /// `--ssh-args`.
+    pub ssh_arguments: Option<String>,
     /// `--net`.
     pub network: Option<Network>,
     /// `--tag-output`, `--timestamp-output` and `--merge-stderr`.
@@ -393,6 +400,11 @@ impl Options {
             Meaning::Transport => self.transport = Some(parse_transport("--transport ", value)?),
             Meaning::Interface => self.interface = Some(text(value, name)?.to_string()),
             Meaning::PortRange => self.exports.push(parse_port_range(value, name)?),
+            Meaning::Launcher => {
+                self.launcher = Some(Launcher::parse(name, text(value, name)?)?);
+            }
+            Meaning::LaunchTimeout => self.launch_timeout = Some(parse_timeout(value, name)?),
+            Meaning::SshArguments => self.ssh_arguments = Some(text(value, name)?.to_string()),
             Meaning::Network => self.network = Some(network::parse("--net ", value)?),
             Meaning::TagOutput => self.style.has_tags = true,
             Meaning::TimestampOutput => self.style.has_stamps = true,

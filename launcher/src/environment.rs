@@ -41,6 +41,7 @@ impl Base {
 /// Left by a launcher for its own child, beside the marks by which the library recognises it; a
 /// rank of ours must not take itself for that child.
 const OF_OTHER_LAUNCHERS: &[&str] = &[
+    "MPILITE_AGENT_HOME",
     "MPILITE_BOOT_FD",
     "MPILITE_RANK",
     "MPILITE_SIZE",
@@ -60,9 +61,12 @@ const OF_OTHER_LAUNCHERS: &[&str] = &[
     "SLURM_PROCID",
     "SLURM_LOCALID",
     "SLURM_NODEID",
-    "SLURM_STEP_NUM_TASKS",
-    "SLURM_STEP_TASKS_PER_NODE",
+    "SLURM_STEP_*",
     "SLURM_STEPID",
+    "SLURM_LAUNCH_NODE_IPADDR",
+    "SLURM_SRUN_COMM_*",
+    "SLURM_EXTERNAL_LAUNCHER",
+    "SLURM_CPU_BIND*",
     "SLURM_TASK_PID",
     "SLURM_GTIDS",
     "FLUX_TASK_LOCAL_ID",
@@ -89,6 +93,9 @@ const OF_THIS_HOST: &[&str] = &[
     "WAYLAND_DISPLAY",
     "XAUTHORITY",
     "SSH_*",
+    "SLURMD_NODENAME",
+    "SLURM_CPUS_ON_NODE",
+    "SLURM_TOPOLOGY_ADDR*",
     "XDG_RUNTIME_DIR",
     "XDG_SESSION_*",
     "DBUS_SESSION_BUS_ADDRESS",

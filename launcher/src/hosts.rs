@@ -19,7 +19,7 @@ use crate::failure::{Failure, printable};
 /// The longest host file that is read, in bytes.
 const FILE_MAX: u64 = 16 << 20;
 /// The most hosts in a job.
-const HOSTS_MAX: usize = 100_000;
+pub(crate) const HOSTS_MAX: usize = 100_000;
 /// The most slots of one host: the limit for ranks of a job.
 pub const RANKS_MAX: u32 = 1_000_000;
 /// The longest name of a host, user included.
@@ -67,28 +67,35 @@ pub fn read_file(path: &Path) -> Result<Vec<Host>, Failure> {
 ///
 /// As of [`read_file`].
 pub fn read_lines(path: &Path) -> Result<Vec<Host>, Failure> {
-    let fail = |reason: String| {
-        Failure::usage(format!(
-            "host file {}: {reason}",
-            printable(&path.to_string_lossy())
-        ))
-    };
-    let metadata = std::fs::metadata(path).map_err(|error| fail(error.to_string()))?;
+    let shown = printable(&path.to_string_lossy());
+    let text = read_bytes(path)
+        .map_err(|reason| Failure::usage(format!("host file {shown}: {reason}")))?;
+    parse_lines(&text, &shown)
+}
+
+/// Reads a file of hosts, with a limit.
+///
+/// # Errors
+///
+/// The reason.
+pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, String> {
+    let too_long = || format!("it is longer than {} MiB", FILE_MAX >> 20);
+    let metadata = std::fs::metadata(path).map_err(|error| error.to_string())?;
     if metadata.is_dir() {
-        return Err(fail("it is a directory".into()));
+        return Err("it is a directory".into());
     }
     if metadata.len() > FILE_MAX {
-        return Err(fail(format!("it is longer than {} MiB", FILE_MAX >> 20)));
+        return Err(too_long());
     }
     // Read with a limit all the same: a pipe or a device has no length.
     let mut text = Vec::new();
-    let file = std::fs::File::open(path).map_err(|error| fail(error.to_string()))?;
+    let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
     std::io::Read::read_to_end(&mut std::io::Read::take(file, FILE_MAX + 1), &mut text)
-        .map_err(|error| fail(error.to_string()))?;
+        .map_err(|error| error.to_string())?;
     if text.len() as u64 > FILE_MAX {
-        return Err(fail(format!("it is longer than {} MiB", FILE_MAX >> 20)));
+        return Err(too_long());
     }
-    parse_lines(&text, &printable(&path.to_string_lossy()))
+    Ok(text)
 }
 
 /// Reads the text of a host file; `name` is for messages.
@@ -188,7 +195,7 @@ fn split_slots(entry: &str) -> Result<(&str, Option<u32>), String> {
     }
 }
 
-fn parse_slots(text: &str) -> Result<u32, String> {
+pub(crate) fn parse_slots(text: &str) -> Result<u32, String> {
     match text.parse::<u32>() {
         Ok(slots) if (1..=RANKS_MAX).contains(&slots) => Ok(slots),
         _ => Err(format!(
@@ -236,7 +243,7 @@ fn expand(name: &str) -> Result<Vec<String>, String> {
 }
 
 /// Refuses every name that ssh or a shell could take for something else than a host.
-fn check_name(name: &str) -> Result<(), String> {
+pub(crate) fn check_name(name: &str) -> Result<(), String> {
     let shown = printable(name);
     if name.is_empty() {
         return Err("a host name is empty".into());
@@ -257,7 +264,7 @@ fn check_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn split_outside_brackets(list: &str) -> Vec<&str> {
+pub(crate) fn split_outside_brackets(list: &str) -> Vec<&str> {
     let mut entries = Vec::new();
     let (mut start, mut depth) = (0, 0);
     for (at, character) in list.char_indices() {
@@ -276,7 +283,7 @@ fn split_outside_brackets(list: &str) -> Vec<&str> {
 }
 
 /// A name that comes again adds its slots (one, if it has none) to the first.
-fn merged(hosts: Vec<Host>) -> Vec<Host> {
+pub(crate) fn merged(hosts: Vec<Host>) -> Vec<Host> {
     let mut merged: Vec<Host> = Vec::new();
     let mut places = std::collections::HashMap::new();
     for host in hosts {

@@ -4,13 +4,15 @@
 //!   mpirun:   args -> place (hosts) -> plan -> server --- job (what it all means)
 //!                                                |
 //!                              link: Here(node) or There(remote) == ssh == agent(node)
+//!                                                     (or a connection of srun's agent)
 //!                                                                              |
 //!                                                       node: processes, channels, output
 //! ```
 //!
 //! [`wire`] says what passes between the server and a node. One thread, one `poll` per process, and
 //! a thread for a moment that reads files of debug information ([`stall::source`]); no listening
-//! port and no network socket anywhere: whatever crosses machines goes through ssh.
+//! port and no network socket: whatever crosses machines goes through ssh. Only in an allocation of
+//! Slurm agents connect back ([`remote::srun`]).
 
 pub mod address;
 pub mod agent;
@@ -25,6 +27,7 @@ pub mod failure;
 pub mod group;
 pub mod guard;
 pub mod help;
+mod home;
 pub mod hosts;
 pub mod input;
 pub mod job;
@@ -46,6 +49,7 @@ pub mod poll;
 pub mod preload;
 pub mod program;
 pub mod programs;
+pub mod progress;
 pub mod rank_files;
 pub mod remote;
 pub mod server;

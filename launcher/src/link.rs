@@ -14,7 +14,7 @@ use crate::wire::{Order, Report};
 pub enum Link {
     /// The ranks are our own children.
     Here(Box<Node>),
-    /// The ranks are children of an agent behind ssh.
+    /// The ranks are children of an agent behind ssh, or started by srun.
     There(Box<Remote>),
 }
 

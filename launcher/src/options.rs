@@ -23,6 +23,9 @@ pub(crate) enum Meaning {
     Transport,
     Interface,
     PortRange,
+    Launcher,
+    LaunchTimeout,
+    SshArguments,
     Network,
     TagOutput,
     TimestampOutput,
@@ -366,6 +369,26 @@ pub const OPTIONS: &[Entry] = &[
         meaning: Meaning::PortRange,
         value: Value::Word("LOW-HIGH"),
         text: "UDP (or TCP) ports for the ranks' traffic between hosts, one for each rank",
+    },
+    Entry {
+        names: &["launcher", "bootstrap"],
+        meaning: Meaning::Launcher,
+        value: Value::Word("ssh|srun"),
+        text: "what starts mpirun's agents on other hosts: an ssh to each, or one srun for all \
+               (default in an allocation of Slurm)",
+    },
+    Entry {
+        names: &["launch-timeout"],
+        meaning: Meaning::LaunchTimeout,
+        value: Value::Word("SECONDS"),
+        text: "how long other hosts may take to start (default: 60 if they come from an \
+               allocation, else 10 for one that accepts no connection and 30 for its answer)",
+    },
+    Entry {
+        names: &["ssh-args"],
+        meaning: Meaning::SshArguments,
+        value: Value::Word("'ARG ARG'"),
+        text: "more arguments for ssh, separated by blanks",
     },
     Entry {
         names: &["net"],

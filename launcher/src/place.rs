@@ -1,5 +1,6 @@
 //! Which rank runs on which node.
 
+use crate::allocation::Allocation;
 use std::collections::HashMap;
 
 use crate::args::{Mapping, Options};
@@ -40,14 +41,14 @@ pub struct Placement {
     pub note: Option<String>,
 }
 
-/// Deals the ranks to the hosts of the command line.
+/// Deals the ranks to the hosts of the command line, else to those of the allocation.
 ///
 /// # Errors
 ///
 /// A usage failure if a host file cannot be used or slots do not suffice where they must.
-pub fn place(options: &Options) -> Result<Placement, Failure> {
+pub fn place(options: &Options, allocation: Option<&Allocation>) -> Result<Placement, Failure> {
     if options.mapping == Mapping::Sequence {
-        return place_in_sequence(options);
+        return place_in_sequence(options, allocation);
     }
     let mapping = per_host(options.mapping);
     let per_rank = options.local.slots_per_rank();
@@ -55,6 +56,9 @@ pub fn place(options: &Options) -> Result<Placement, Failure> {
         Some(path) => read_file(path)?,
         None => options.hosts.clone(),
     };
+    if let Some(allocation) = allocation.filter(|_| hosts.is_empty()) {
+        hosts.clone_from(&allocation.hosts);
+    }
     if hosts.is_empty() {
         let wanted = options.ranks.filter(|_| !options.refuses_oversubscription);
         let slots = wanted.map_or_else(cpus, |ranks| ranks.saturating_mul(per_rank));
@@ -84,13 +88,16 @@ pub fn place(options: &Options) -> Result<Placement, Failure> {
     let ranks = numbered(deal(&slots, size, mapping), options.local.rank_by);
     let mut placement = Placement::new(size, note);
     for (host, ranks) in hosts.into_iter().zip(ranks) {
-        placement.add(&host.name, ranks);
+        placement.add(&host.name, ranks, is_here(&host.name, allocation));
     }
     Ok(placement)
 }
 
 /// `--map-by seq`: a rank for each line of the host file.
-fn place_in_sequence(options: &Options) -> Result<Placement, Failure> {
+fn place_in_sequence(
+    options: &Options,
+    allocation: Option<&Allocation>,
+) -> Result<Placement, Failure> {
     let Some(path) = &options.host_file else {
         return Err(Failure::usage(
             "--map-by seq starts one rank per line of a host file: give --hostfile FILE",
@@ -117,7 +124,7 @@ fn place_in_sequence(options: &Options) -> Result<Placement, Failure> {
     let size = u32::try_from(size).expect("a host file has fewer lines");
     let mut placement = Placement::new(size, None);
     for (host, ranks) in hosts {
-        placement.add(&host, ranks);
+        placement.add(&host, ranks, is_here(&host, allocation));
     }
     Ok(placement)
 }
@@ -178,12 +185,12 @@ impl Placement {
         self.places.iter().map(line).collect()
     }
 
-    fn add(&mut self, host: &str, ranks: Vec<u32>) {
+    fn add(&mut self, host: &str, ranks: Vec<u32>, is_here: bool) {
         for rank in &ranks {
             self.hosts[*rank as usize] = host.to_string();
         }
         let place = Place {
-            is_here: is_this_machine(host),
+            is_here,
             host: host.to_string(),
             ranks,
         };
@@ -261,6 +268,15 @@ fn cpus() -> u32 {
     })
 }
 
+/// Returns true if a host is where `mpirun` runs. Several nodes of an allocation may be one machine:
+/// there only the node that `mpirun` itself is on.
+fn is_here(name: &str, allocation: Option<&Allocation>) -> bool {
+    match allocation.filter(|allocation| allocation.contains(name)) {
+        Some(Allocation { own: Some(own), .. }) => own == name,
+        _ => is_this_machine(name),
+    }
+}
+
 /// Returns true if a name means this machine, without asking any name service.
 fn is_this_machine(name: &str) -> bool {
     let own = nix::unistd::gethostname().unwrap_or_default();
@@ -274,7 +290,7 @@ mod tests {
 
     fn placed(line: &str) -> Result<Placement, Failure> {
         match parse(line.split(' ').map(Into::into)).unwrap() {
-            Request::Run(options) => place(&options),
+            Request::Run(options) => place(&options, None),
             other => panic!("{other:?}"),
         }
     }
@@ -300,6 +316,42 @@ mod tests {
         assert_eq!(placed("--host a:2,b p").unwrap().size, 3);
         assert_eq!(placed("-ppn 2 --host a,b p").unwrap().size, 4);
         assert_eq!(placed("p").unwrap().size, cpus());
+    }
+
+    /// Places of a job in an allocation of two nodes that has its `mpirun` on the second one.
+    fn in_allocation(line: &str) -> Placement {
+        let host = |name: &str| Host {
+            name: name.into(),
+            slots: Some(2),
+        };
+        let allocation = Allocation {
+            system: crate::allocation::System::Slurm,
+            hosts: vec![host("n1"), host("n2")],
+            own: Some("n2".into()),
+        };
+        match parse(line.split(' ').map(Into::into)).unwrap() {
+            Request::Run(options) => place(&options, Some(&allocation)).unwrap(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn hosts_come_from_the_allocation_unless_the_user_names_some() {
+        let places = |line| {
+            let places = in_allocation(line).places.into_iter();
+            let places = places.map(|place| (place.host, place.is_here, place.ranks));
+            places.collect::<Vec<_>>()
+        };
+        let both = [
+            ("n1".to_string(), false, vec![0, 1]),
+            ("n2".to_string(), true, vec![2, 3]),
+        ];
+        assert_eq!(places("p"), both);
+        let named = ("localhost".to_string(), true, vec![0]);
+        assert_eq!(places("--host localhost p"), [named]);
+        assert_eq!(places("--host n2 p"), [("n2".to_string(), true, vec![0])]);
+        let note = in_allocation("-n 5 p").note.unwrap();
+        assert!(note.starts_with("note: 5 ranks on 4 slots"), "{note}");
     }
 
     #[test]

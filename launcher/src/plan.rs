@@ -115,6 +115,11 @@ impl Plan {
         })
     }
 
+    /// Returns true if the user asks for a seal that needs a secret key.
+    pub fn is_sealed(&self) -> bool {
+        self.secure != Secure::Cookie
+    }
+
     /// Sets a variable of the ranks of this host.
     pub fn set_here(&mut self, (name, value): Variable) {
         let bytes = to_wire(&[(name, value)]);

@@ -25,6 +25,8 @@ pub enum Token {
     Input,
     /// The connection to a remote node.
     Remote(usize),
+    /// The srun that starts agents, and what connects because of it.
+    Step,
     /// The agent's connection to `mpirun`.
     Server,
 }

@@ -1,6 +1,7 @@
 //! Where the programs of a job run: their ranks are dense, in the order of the programs, and each
 //! program may have hosts of its own.
 
+use crate::allocation::Allocation;
 use crate::args::Options;
 use crate::failure::Failure;
 use crate::part::at;
@@ -11,9 +12,9 @@ use crate::place::{self, Place, Placement};
 /// # Errors
 ///
 /// As [`place::place`], with the program that is to blame if it has hosts of its own.
-pub fn place(options: &Options) -> Result<Placement, Failure> {
+pub fn place(options: &Options, allocation: Option<&Allocation>) -> Result<Placement, Failure> {
     if options.programs.iter().all(|part| part.hosts.is_empty()) {
-        return place::place(options);
+        return place::place(options, allocation);
     }
     let ranks = ranks(options);
     let size = options.ranks.unwrap_or(0);
@@ -28,7 +29,7 @@ pub fn place(options: &Options) -> Result<Placement, Failure> {
     let shared = shared.filter(|(part, _)| part.hosts.is_empty());
     let shared: Vec<u32> = shared.flat_map(|(_, ranks)| ranks.clone()).collect();
     if !shared.is_empty() {
-        let group = place::place(&with_ranks(options, &shared))?;
+        let group = place::place(&with_ranks(options, &shared), allocation)?;
         merge(&mut whole, &group, &shared);
     }
     for (number, (part, ranks)) in options.programs.iter().zip(ranks).enumerate() {
@@ -40,7 +41,7 @@ pub fn place(options: &Options) -> Result<Placement, Failure> {
         own.hosts.clone_from(&part.hosts);
         own.host_file = None;
         let program = format!("program {} of the job", number + 1);
-        let group = place::place(&own).map_err(|failure| at(&program, failure))?;
+        let group = place::place(&own, allocation).map_err(|failure| at(&program, failure))?;
         merge(&mut whole, &group, &ranks);
     }
     Ok(whole)
@@ -114,7 +115,7 @@ mod tests {
     }
 
     fn placed(line: &str) -> Vec<(String, Vec<u32>)> {
-        let placement = place(&options(line)).unwrap();
+        let placement = place(&options(line), None).unwrap();
         let places = placement.places.into_iter();
         places.map(|place| (place.host, place.ranks)).collect()
     }
@@ -137,7 +138,7 @@ mod tests {
                 ("c".into(), vec![4])
             ]
         );
-        let placement = place(&options("-n 1 p : -n 2 --host n1:2 q")).unwrap();
+        let placement = place(&options("-n 1 p : -n 2 --host n1:2 q"), None).unwrap();
         assert_eq!(placement.hosts, ["localhost", "n1", "n1"]);
         assert_eq!(placement.size, 3);
     }

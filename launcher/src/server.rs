@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{Signal, raise};
 
-use crate::allocation;
+use crate::allocation::{self, Allocation};
 use crate::args::{Options, parse_timeout};
 use crate::failure::{Failure, LAUNCH, OUTPUT_LOST, SIGNAL_BASE, STALLED};
 use crate::input::InputPump;
@@ -23,8 +23,11 @@ use crate::plan::Plan;
 use crate::poll::{Interests, Token, earlier};
 use crate::preload::{self, Preload};
 use crate::programs::place;
+use crate::progress::{Late, Progress};
 use crate::rank_files::RankFiles;
-use crate::remote::Remote;
+use crate::remote::settings::Launcher;
+use crate::remote::srun::{News, Srun};
+use crate::remote::{self, Remote};
 use crate::settings;
 use crate::signals::{Signals, changed_child, kill_remaining_children};
 use crate::stall::gather::{Gather, Step};
@@ -46,22 +49,25 @@ const CONNECTING_MAX: usize = 32;
 ///
 /// A failure from before anything was started.
 pub fn run(options: &Options) -> Result<u8, Failure> {
-    let placement = place(options)?;
+    let has_hosts = !options.hosts.is_empty() || options.host_file.is_some();
+    let allocation = allocation(has_hosts)?;
+    let placement = place(options, allocation.as_ref())?;
     let note = placement.note.clone();
     let map = match options.shows_map {
         true => placement.lines(),
         false => Vec::new(),
     };
+    let way = remote::settings::Settings::read(options, &placement, allocation.as_ref())?;
     let mut plan = Plan::new(options, placement)?;
+    check_secrecy(&plan, &way)?;
     let network = plan.network.as_ref().and_then(Wanted::note);
     let capture = Capture::new(options, &plan.placement)?;
     if let Some(capture) = &capture {
         plan.set_here(capture.variable());
     }
-    let mut server = Server::new(options, plan)?;
+    let mut server = Server::new(options, plan, &way)?;
     server.capture = capture;
     let unknown = settings::unknown_variables(std::env::vars_os());
-    let has_hosts = !options.hosts.is_empty() || options.host_file.is_some();
     let idle = match has_hosts {
         true => None,
         false => allocation::note(|name| std::env::var_os(name)),
@@ -72,6 +78,30 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
         server.output.say(note);
     }
     Ok(server.serve())
+}
+
+/// The allocation that `mpirun` runs in. One that cannot be read is an error unless the user has
+/// named hosts.
+fn allocation(has_hosts: bool) -> Result<Option<Allocation>, Failure> {
+    let hostname = nix::unistd::gethostname().unwrap_or_default();
+    let found = Allocation::find(&|name| std::env::var_os(name), &hostname.to_string_lossy());
+    match found {
+        Err(_) if has_hosts => Ok(None),
+        found => found,
+    }
+}
+
+/// Refuses a seal whose key would cross the network in the clear.
+fn check_secrecy(plan: &Plan, way: &remote::settings::Settings) -> Result<(), Failure> {
+    let mut places = plan.placement.places.iter();
+    let is_open = way.launcher == Launcher::Srun && places.any(|place| !place.is_here);
+    if is_open && plan.is_sealed() {
+        return Err(Failure::usage(
+            "--secure needs a private way for the job's key, but the agents that srun starts \
+             connect over plain TCP; use --launcher ssh",
+        ));
+    }
+    Ok(())
 }
 
 /// `--timeout`, else the variable that MPICH and Open MPI read; and which of them it is.
@@ -113,10 +143,30 @@ pub(crate) fn prepare_process() -> Result<(Signals, Inherited), Failure> {
     Ok((signals, inherited))
 }
 
+/// The srun that starts the agents, if one does.
+fn srun(
+    plan: &Plan,
+    way: &remote::settings::Settings,
+    inherited: Inherited,
+) -> Result<Option<Srun>, Failure> {
+    let places = plan.placement.places.iter().enumerate();
+    let others = places.filter(|(_, place)| !place.is_here);
+    let nodes: Vec<(String, usize)> = others
+        .map(|(number, place)| (place.host.clone(), number))
+        .collect();
+    match way.launcher {
+        Launcher::Srun if !nodes.is_empty() => Ok(Some(Srun::new(nodes, way, inherited)?)),
+        _ => Ok(None),
+    }
+}
+
 struct Server {
     plan: Plan,
     job: Job,
     links: Vec<Link>,
+    /// The srun of a Slurm job.
+    srun: Option<Srun>,
+    progress: Progress,
     output: Output,
     input: InputPump,
     preload: Preload,
@@ -132,7 +182,11 @@ struct Server {
 }
 
 impl Server {
-    fn new(options: &Options, plan: Plan) -> Result<Server, Failure> {
+    fn new(
+        options: &Options,
+        plan: Plan,
+        way: &remote::settings::Settings,
+    ) -> Result<Server, Failure> {
         let timeout = timeout(options)?;
         let size = plan.placement.hosts.len();
         let recorder = options.stats.as_ref().map(|wish| Recorder::new(wish, size));
@@ -150,14 +204,12 @@ impl Server {
             links.push(match place.is_here {
                 true => Link::Here(Box::new(Node::new(inherited))),
                 false => {
-                    let mut remote = Remote::new(&place.host, &place.ranks, inherited)?;
-                    if let Some(prefix) = &options.prefix {
-                        remote.set_prefix(prefix)?;
-                    }
+                    let remote = Remote::new(&place.host, &place.ranks, way, inherited)?;
                     Link::There(Box::new(remote))
                 }
             });
         }
+        let srun = srun(&plan, way, inherited)?;
         let style = options.style;
         let size = plan.placement.size;
         let directory = options.output_directory.as_deref();
@@ -175,6 +227,8 @@ impl Server {
             stall_record,
             plan,
             links,
+            srun,
+            progress: Progress::default(),
             output,
             signals,
             is_started: false,
@@ -189,7 +243,7 @@ impl Server {
             self.connect_and_start(now);
             self.tick(now);
             self.hear_all(now);
-            let is_over = self.links.iter().all(Link::is_over);
+            let is_over = self.is_over(now);
             if let Some(recorder) = self.recorder.take_if(|_| is_over) {
                 self.output.show(&recorder.finish());
                 self.write(now);
@@ -214,12 +268,23 @@ impl Server {
         }
     }
 
+    /// Returns true if nothing will come any more, from srun neither.
+    fn is_over(&mut self, now: Instant) -> bool {
+        let are_links_over = self.links.iter().all(Link::is_over);
+        are_links_over && self.srun.as_mut().is_none_or(|srun| srun.finish(now))
+    }
+
     fn wait(&self) -> Vec<Token> {
         let mut interests = Interests::default();
         interests.readable(self.signals.descriptor(), Token::Signals);
         self.output.interests(&mut interests);
         let mut until = earlier(self.job.wake_at(), self.time_is_up_at);
         until = earlier(until, self.gather.wake_at());
+        until = earlier(until, self.progress.wake_at());
+        if let Some(srun) = &self.srun {
+            srun.interests(&mut interests);
+            until = earlier(until, srun.wake_at());
+        }
         if self.is_started {
             self.input.interests(&mut interests);
             until = earlier(until, self.input.wake_at());
@@ -236,6 +301,11 @@ impl Server {
             Token::Signals => self.hear_signals(now),
             // `hear_all` writes what can be written.
             Token::Sink(_) | Token::Server => {}
+            Token::Step => {
+                if let Some(srun) = &mut self.srun {
+                    srun.ready(now);
+                }
+            }
             Token::Input => {
                 if let Some((nodes, order)) = self.input.read() {
                     for node in nodes {
@@ -268,6 +338,29 @@ impl Server {
         for link in &mut self.links {
             link.tick(now);
         }
+        self.tick_srun(now);
+    }
+
+    /// Lets srun go on, and takes the agents that have arrived by it.
+    fn tick_srun(&mut self, now: Instant) {
+        let Some(srun) = &mut self.srun else { return };
+        srun.tick(now);
+        while let Some(news) = srun.news() {
+            match news {
+                News::Arrived(number, connection) => {
+                    if let Link::There(remote) = &mut self.links[number] {
+                        remote.attach(connection, now);
+                    }
+                }
+                News::Failed(reason) => {
+                    for link in &mut self.links {
+                        if let Link::There(remote) = link {
+                            remote.give_up(&reason);
+                        }
+                    }
+                }
+            }
+        }
     }
 
     /// The time for the job is over.
@@ -280,7 +373,10 @@ impl Server {
     /// Connects to the other hosts, and starts the ranks when every node is ready.
     fn connect_and_start(&mut self, now: Instant) {
         if self.is_started || self.job.is_ending() {
-            return;
+            return self.progress.stop();
+        }
+        if let Some(srun) = &mut self.srun {
+            srun.start(now);
         }
         let mut connecting = 0;
         for link in &mut self.links {
@@ -296,6 +392,27 @@ impl Server {
             self.job.note_start();
             self.note_one_machine();
             self.start(now);
+        } else {
+            self.show_progress(now);
+        }
+    }
+
+    /// Prints a line about slow hosts if it is time to.
+    fn show_progress(&mut self, now: Instant) {
+        let places = self.plan.placement.places.iter();
+        let late = places
+            .zip(&self.links)
+            .filter_map(|(place, link)| match link {
+                Link::There(remote) if !remote.is_ready() => Some(Late {
+                    host: &place.host,
+                    reason: remote.hindrance(),
+                    is_announced: remote.is_announced(),
+                }),
+                _ => None,
+            });
+        let late: Vec<Late<'_>> = late.collect();
+        if let Some(line) = self.progress.line(&late, self.links.len(), now) {
+            self.output.say(&line);
         }
     }
 
@@ -369,7 +486,11 @@ impl Server {
         while let Some((pid, status)) = changed_child() {
             let mut links = self.links.iter_mut();
             // A child of nobody is an orphan that we adopted.
-            links.any(|link| link.child(pid, status, now));
+            if !links.any(|link| link.child(pid, status, now))
+                && let Some(srun) = &mut self.srun
+            {
+                srun.child(pid, status, now);
+            }
         }
     }
 

@@ -25,7 +25,8 @@ const SETTINGS: &[Setting] = &[
     Setting {
         variable: "MPILITE_LAUNCH_TIMEOUT",
         default: "30",
-        meaning: "Seconds that another host has to answer after `mpirun` has started ssh.",
+        meaning: "Seconds that another host has to answer after `mpirun` has started ssh or srun; \
+                  60 if the hosts come from an allocation. `--launch-timeout` wins.",
     },
     Setting {
         variable: "MPILITE_SILENT_S",
@@ -94,6 +95,13 @@ const GIVEN: &[(&str, &str)] = &[
     ),
 ];
 
+/// What `mpirun` sets for its agents.
+const OF_AGENTS: &[(&str, &str)] = &[(
+    "MPILITE_AGENT_HOME",
+    "Where the agents that `srun` has started find `mpirun`, and how they prove themselves; ranks \
+     do not get it.",
+)];
+
 /// The library's most useful settings.
 const OF_LIBRARY: [&str; 5] = [
     "MPILITE_CHECK",
@@ -147,7 +155,7 @@ fn note_of(name: &str) -> Option<String> {
         let known = mpi_lite::config::variables().chain(ours);
         known.filter_map(|variable| variable.strip_prefix(PREFIX))
     };
-    let given = || GIVEN.iter().map(|(variable, _)| *variable);
+    let given = || GIVEN.iter().chain(OF_AGENTS).map(|(variable, _)| *variable);
     if OF_TESTS.iter().any(is_of_tests)
         || given().any(|known| known == name)
         || settings().any(|known| known == own)
@@ -183,6 +191,10 @@ pub fn documentation() -> String {
          | variable | meaning |\n|---|---|\n",
     );
     for (variable, meaning) in GIVEN {
+        let _ = writeln!(text, "| `{variable}` | {meaning} |");
+    }
+    text.push_str("\n## Given to agents of srun\n\n| variable | meaning |\n|---|---|\n");
+    for (variable, meaning) in OF_AGENTS {
         let _ = writeln!(text, "| `{variable}` | {meaning} |");
     }
     text

@@ -5,7 +5,7 @@ mod common;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-use common::{Outcome, Scratch, mpirun};
+use common::{Outcome, Scratch, boot_rank, mpirun};
 
 /// Words that shells, frames and terminals like to spoil.
 fn words() -> Vec<OsString> {
@@ -220,25 +220,41 @@ fn the_launcher_has_no_network_socket() {
 }
 
 #[test]
-fn several_nodes_of_a_batch_system_that_are_not_used_are_noted_in_one_line() {
+fn the_hosts_of_a_scheduler_are_used_unless_the_user_names_some() {
     let scratch = Scratch::new();
-    let file = scratch.write("nodes", "n1 2 q\nn1 2 q\nn2 2 q\n", 0o644);
-    let one = scratch.write("one", "n1 2 q\nn1 2 q\n", 0o644);
-    let [file, one] = [&file, &one].map(|path| path.to_str().expect("a plain path"));
-    for (variable, several, single, how) in [
-        ("SLURM_NNODES", "2", "1", "scontrol show hostnames"),
-        ("PBS_NODEFILE", file, one, "--hostfile $PBS_NODEFILE"),
-        ("PE_HOSTFILE", file, one, "$PE_HOSTFILE"),
-        ("LSB_HOSTS", "a a b", "a a", "$LSB_HOSTS"),
-        ("LSB_MCPU_HOSTS", "a 2 b 2", "a 2", "$LSB_MCPU_HOSTS"),
-        ("FLUX_JOB_NNODES", "2", "1", "flux resource list"),
+    let lines = scratch.write("lines", "n1\nn1\nn2\n", 0o644);
+    let queues = scratch.write("queues", "n1 2 q\nn2 1 q\n", 0o644);
+    let [lines, queues] = [&lines, &queues].map(|path| path.to_str().expect("a plain path"));
+    let program = boot_rank();
+    for (variable, value) in [
+        ("PBS_NODEFILE", lines),
+        ("LSB_DJOB_HOSTFILE", lines),
+        ("LSB_HOSTS", "n1 n2 n1"),
+        ("LSB_MCPU_HOSTS", "n1 2 n2 1"),
+        ("PE_HOSTFILE", queues),
+        ("OMPI_MCA_orte_default_hostfile", lines),
     ] {
-        let with = |hosts: &[&str], value| {
-            let line = [&["-n", "1"], hosts, &["true"]].concat();
-            mpirun(&line).env(variable, value).run()
+        let run = |hosts: &[&str]| {
+            let line = [hosts, &[&program, "print"]].concat();
+            let job = mpirun(&line).env(variable, value).over_fake_ssh();
+            job.run().succeeds().sorted()
         };
-        with(&[], several).fails_with(0, &["2 nodes", variable, how]);
-        with(&[], single).succeeds();
-        with(&["--host", "localhost"], several).succeeds();
+        let used = run(&[]);
+        assert_eq!(used.len(), 3, "{variable}");
+        let has_hosts = |line: &String| line.contains(" hosts n1,n1,n2 ");
+        assert!(used.iter().all(has_hosts), "{variable}: {used:?}");
+        assert_eq!(run(&["--host", "localhost"]).len(), 1, "{variable}");
     }
+}
+
+#[test]
+fn several_nodes_of_flux_that_are_not_used_are_noted_in_one_line() {
+    let with = |hosts: &[&str], value| {
+        let line = [&["-n", "1"], hosts, &["true"]].concat();
+        mpirun(&line).env("FLUX_JOB_NNODES", value).run()
+    };
+    let words = ["2 nodes", "FLUX_JOB_NNODES", "flux resource list"];
+    with(&[], "2").fails_with(0, &words);
+    with(&[], "1").succeeds();
+    with(&["--host", "localhost"], "2").succeeds();
 }

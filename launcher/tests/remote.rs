@@ -211,6 +211,108 @@ fn a_host_that_goes_on_to_refuse_is_given_up_after_ten_seconds() {
     assert_eq!(outcome.code, 125);
 }
 
+/// A host of a host file that an operator has written, whose name comes with its pod.
+#[test]
+fn a_name_that_cannot_be_resolved_at_first_is_asked_again_where_hosts_come_late() {
+    let scratch = Scratch::new();
+    let refusal = "echo 'ssh: Could not resolve hostname n1: Name or service not known' >&2";
+    let script = format!(
+        "#!/bin/sh\nif mkdir {}/once 2>/dev/null; then {refusal}; exit 255; fi\nexec {} \"$@\"\n",
+        scratch.path().display(),
+        common::fake_ssh().display()
+    );
+    let ssh = scratch.write("ssh", script, 0o755);
+    let hosts = scratch.write("hosts", "n1 slots=2\n", 0o644);
+    let outcome = mpirun(&["echo", "yes"])
+        .env("MPILITE_SSH", ssh)
+        .env("OMPI_MCA_orte_default_hostfile", hosts)
+        .run();
+    assert!(scratch.path().join("once").exists());
+    assert_eq!(outcome.succeeds().out(), "yes\nyes\n");
+}
+
+#[test]
+fn the_launch_timeout_ends_the_wait_for_a_name_with_host_and_reason() {
+    let start = Instant::now();
+    let outcome = mpirun(&["--launch-timeout", "1.5", "--host", "unknown", "true"])
+        .over_fake_ssh()
+        .run();
+    let last = outcome.stderr.lines().last().expect("a line");
+    let words = "cannot start on host unknown: ";
+    assert!(
+        last.contains(words) && last.contains("resolve"),
+        "{outcome:?}"
+    );
+    assert_eq!(outcome.code, 125);
+    assert!(start.elapsed() >= Duration::from_millis(1500));
+}
+
+#[test]
+fn hosts_that_start_slowly_are_shown_every_ten_seconds() {
+    let outcome = mpirun(&[
+        "--launch-timeout",
+        "11",
+        "--host",
+        "localhost,unknown",
+        "true",
+    ])
+    .over_fake_ssh()
+    .run();
+    let words = "1 of 2 hosts is ready; waiting for unknown (cannot be resolved)";
+    let lines: Vec<&str> = outcome.stderr.lines().collect();
+    let [progress, last] = lines[..] else {
+        panic!("two lines are expected: {outcome:?}");
+    };
+    assert!(progress.contains(words), "{outcome:?}");
+    assert!(
+        last.contains("cannot start on host unknown: "),
+        "{outcome:?}"
+    );
+    assert_eq!(outcome.code, 125);
+}
+
+#[test]
+fn arguments_for_ssh_come_from_the_option_and_from_variables_of_other_launchers() {
+    let scratch = Scratch::new();
+    let log = scratch.path().join("log");
+    let script = format!(
+        "#!/bin/sh\nprintf '%s\\n' \"$@\" > {}\nexec {} \"$@\"\n",
+        log.display(),
+        common::fake_ssh().display()
+    );
+    let ssh = scratch.write("ssh", script, 0o755);
+    mpirun(&[
+        "--ssh-args",
+        "-p 22022 -q",
+        "-n",
+        "1",
+        "--host",
+        "n1",
+        "true",
+    ])
+    .env(
+        "OMPI_MCA_plm_rsh_agent",
+        format!("{} -4 : rsh", ssh.display()),
+    )
+    .env("OMPI_MCA_plm_rsh_args", "-o ConnectionAttempts=10")
+    .env("HYDRA_LAUNCHER_EXTRA_ARGS", "-v")
+    .run()
+    .succeeds();
+    let words = std::fs::read_to_string(log).unwrap();
+    let words: Vec<&str> = words.lines().collect();
+    let first = [
+        "-4",
+        "-p",
+        "22022",
+        "-q",
+        "-o",
+        "ConnectionAttempts=10",
+        "-v",
+        "-T",
+    ];
+    assert_eq!(words[..8], first);
+}
+
 #[test]
 fn a_missing_ssh_program_is_named() {
     mpirun(&["-n", "1", "--host", "n1", "true"])

@@ -1,14 +1,23 @@
-//! A node on another host, through the `ssh` program.
+//! A node on another host, through the `ssh` program or a connection of an agent of `srun`.
 //!
 //! The remote command is fixed: our own path and `--agent`. Everything else (program, arguments,
 //! environment, key) goes as frames through the connection, so no shell ever sees it.
+//!
+//! * [`Remote`]: the node, however its agent is reached.
+//! * [`settings`]: which way is taken, and what the user has set about it.
+//! * [`srun`]: the step that starts the agents of a Slurm job, and where they connect to.
 
+mod carrier;
+mod greeting;
 mod ledger;
+mod process;
+pub(crate) mod proof;
+pub mod settings;
+pub mod srun;
 mod ssh;
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use mpi_lite::boot::protocol::{self, Frames};
@@ -19,13 +28,14 @@ use crate::failure::{Failure, printable};
 use crate::node::Inherited;
 use crate::poll::{Interests, Token, earlier};
 use crate::silence::{self, Silence};
-use crate::wire::{
-    MAGIC, MAGIC_START, MAGIC_VERSION_MAX, NOISE_MAX, ORDERS_WAITING_MAX, Order, REPORT_FRAME_MAX,
-    Report,
-};
+use crate::wire::{ORDERS_WAITING_MAX, Order, REPORT_FRAME_MAX, Report};
 
+use carrier::{Carrier, Connection};
+use greeting::Greeting;
 use ledger::Ledger;
-use ssh::{Obstacle, Settings, Ssh};
+use process::Process;
+use settings::{Launcher, Settings};
+use ssh::Obstacle;
 
 /// Both ends of a dead connection are noticed within this time of the first.
 const LAST_NEWS: Duration = Duration::from_millis(300);
@@ -37,12 +47,10 @@ const SILENT_WARNING: Duration = Duration::from_secs(10);
 const ENDING_LIMIT: Duration = Duration::from_millis(1500);
 /// An sshd that is flooded with connections drops some of them: how often to try.
 const ATTEMPTS: u32 = 4;
-/// A host that accepts no connection may be starting: for how long to try.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Not yet connected, or to be connected again at this time.
+    /// Not yet connected, or to be connected again at this time. An agent of srun connects itself.
     Waiting(Option<Instant>),
     /// ssh runs; the agent must be there by this time.
     Connecting(Instant),
@@ -62,7 +70,7 @@ enum Incoming {
     Frames(Frames),
 }
 
-/// A node behind ssh.
+/// A node on another host.
 #[derive(Debug)]
 pub struct Remote {
     host: String,
@@ -73,8 +81,9 @@ pub struct Remote {
     attempts: u32,
     /// Until when to try a host that accepts no connection. Unknown before the first attempt.
     patient_until: Option<Instant>,
-    is_unreached: bool,
-    ssh: Option<Ssh>,
+    /// Why the last attempt did not reach the host, if it is tried again.
+    unreached: Option<&'static str>,
+    carrier: Option<Carrier>,
     incoming: Incoming,
     ledger: Ledger,
     outgoing: VecDeque<u8>,
@@ -95,19 +104,24 @@ impl Remote {
     ///
     /// # Errors
     ///
-    /// A failure if our own path or a setting cannot be used.
-    pub fn new(host: &str, ranks: &[u32], inherited: Inherited) -> Result<Remote, Failure> {
+    /// A failure if a setting cannot be used.
+    pub fn new(
+        host: &str,
+        ranks: &[u32],
+        settings: &Settings,
+        inherited: Inherited,
+    ) -> Result<Remote, Failure> {
         let now = Instant::now();
         Ok(Remote {
             host: host.to_string(),
             ranks: ranks.to_vec(),
             inherited,
-            settings: Settings::read()?,
+            settings: settings.clone(),
             state: State::Waiting(None),
             attempts: 0,
             patient_until: None,
-            is_unreached: false,
-            ssh: None,
+            unreached: None,
+            carrier: None,
             incoming: Incoming::Noise(Vec::new()),
             ledger: Ledger::new(ranks),
             outgoing: VecDeque::new(),
@@ -123,15 +137,6 @@ impl Remote {
         })
     }
 
-    /// mpi-lite is installed in this directory on the host.
-    ///
-    /// # Errors
-    ///
-    /// A failure if the path cannot be given to a remote shell.
-    pub fn set_prefix(&mut self, prefix: &Path) -> Result<(), Failure> {
-        self.settings.set_agent(&prefix.join("bin/mpirun"))
-    }
-
     /// How many bytes of orders have not been written yet.
     pub fn backlog(&self) -> usize {
         self.outgoing.len()
@@ -143,13 +148,16 @@ impl Remote {
             State::Waiting(at) if at.is_none_or(|at| at <= now) => {}
             _ => return,
         }
+        if self.settings.launcher == Launcher::Srun {
+            return;
+        }
         self.attempts += 1;
-        let patience = self.patience();
-        self.patient_until.get_or_insert(now + patience);
+        self.patient_until
+            .get_or_insert(now + self.settings.patience);
         self.incoming = Incoming::Noise(Vec::new());
-        match Ssh::spawn(&self.settings, &self.host, self.inherited) {
-            Ok(ssh) => {
-                self.ssh = Some(ssh);
+        match ssh::connect(&self.settings, &self.host, self.inherited) {
+            Ok(process) => {
+                self.carrier = Some(Carrier::Ssh(process));
                 self.state = State::Connecting(now + self.settings.ready_within);
             }
             Err(error) => {
@@ -160,6 +168,32 @@ impl Remote {
                 ));
             }
         }
+    }
+
+    /// Takes the connection of an agent that srun has started.
+    pub fn attach(&mut self, connection: Connection, now: Instant) {
+        if matches!(self.state, State::Waiting(_)) {
+            self.carrier = Some(Carrier::Connection(connection));
+            self.state = State::Connecting(now + self.settings.ready_within);
+            self.flush();
+        }
+    }
+
+    /// Gives up a host that has not answered.
+    pub fn give_up(&mut self, reason: &str) {
+        if !self.is_ready() {
+            self.lose(reason.to_string());
+        }
+    }
+
+    /// Why the host is not ready: what the last attempt has met.
+    pub fn hindrance(&self) -> &'static str {
+        self.unreached.unwrap_or("no answer yet")
+    }
+
+    /// Returns true if the user has read a line about this host already.
+    pub fn is_announced(&self) -> bool {
+        self.unreached.is_some() && !self.settings.is_very_patient()
     }
 
     /// Returns true if the agent has answered.
@@ -208,8 +242,8 @@ impl Remote {
 
     /// Names the descriptors to wait for.
     pub fn interests<'a>(&'a self, number: usize, interests: &mut Interests<'a>) {
-        if let Some(ssh) = &self.ssh {
-            ssh.interests(!self.outgoing.is_empty(), Token::Remote(number), interests);
+        if let Some(carrier) = &self.carrier {
+            carrier.interests(!self.outgoing.is_empty(), Token::Remote(number), interests);
         }
     }
 
@@ -249,11 +283,12 @@ impl Remote {
 
     /// A child process changed. Returns true if it is our ssh.
     pub fn child(&mut self, pid: Pid, status: WaitStatus, now: Instant) -> bool {
-        let Some(ssh) = self.ssh.as_mut().filter(|ssh| ssh.pid() == pid) else {
+        let process = self.carrier.as_mut().and_then(Carrier::process_mut);
+        let Some(process) = process.filter(|process| process.pid() == pid) else {
             return false;
         };
         if matches!(status, WaitStatus::Exited(..) | WaitStatus::Signaled(..)) {
-            ssh.set_ended(status);
+            process.set_ended(status);
             self.read(now);
             self.notice_end(now);
         }
@@ -276,16 +311,18 @@ impl Remote {
     }
 
     fn flush(&mut self) {
-        if let Some(ssh) = &mut self.ssh {
-            ssh.write(&mut self.outgoing);
+        if let Some(carrier) = &mut self.carrier {
+            carrier.write(&mut self.outgoing);
         }
     }
 
     fn read(&mut self, now: Instant) {
-        let Some(ssh) = &mut self.ssh else { return };
-        let was_at_end = ssh.is_at_end();
-        let received = ssh.read();
-        let is_at_end = ssh.is_at_end();
+        let Some(carrier) = &mut self.carrier else {
+            return;
+        };
+        let was_at_end = carrier.is_at_end();
+        let received = carrier.read();
+        let is_at_end = carrier.is_at_end();
         if !received.is_empty() {
             self.silence.heard(now);
             self.is_warned = false;
@@ -312,19 +349,21 @@ impl Remote {
         let Incoming::Noise(noise) = &self.incoming else {
             return;
         };
-        let start = position(noise, MAGIC_START);
-        if let Some(rest) = start.and_then(|at| noise[at..].strip_prefix(MAGIC)) {
-            let mut frames = Frames::up_to(REPORT_FRAME_MAX);
-            frames.push(rest);
-            self.incoming = Incoming::Frames(frames);
-        } else if let Some(theirs) = start.and_then(|at| version_in(&noise[at..])) {
-            self.lose_other_version(&format!("version {theirs} (agent)"));
-        } else if noise.len() > NOISE_MAX {
-            self.lose(format!(
+        match greeting::look(noise) {
+            Greeting::Agent(rest) => {
+                let mut frames = Frames::up_to(REPORT_FRAME_MAX);
+                frames.push(&rest);
+                self.incoming = Incoming::Frames(frames);
+            }
+            Greeting::OtherVersion(theirs) => {
+                self.lose_other_version(&format!("version {theirs} (agent)"));
+            }
+            Greeting::TooMuch => self.lose(format!(
                 "cannot start on host {}: its shell prints more than 64 KiB before our \
                  agent starts",
                 self.host
-            ));
+            )),
+            Greeting::Unknown => {}
         }
     }
 
@@ -332,7 +371,7 @@ impl Remote {
     fn lose_other_version(&mut self, theirs: &str) {
         let here = nix::unistd::gethostname().unwrap_or_default();
         let (own, host) = (env!("CARGO_PKG_VERSION"), &self.host);
-        let protocol = version_in(MAGIC).unwrap_or_default();
+        let protocol = greeting::own_version();
         self.lose(format!(
             "host {host} has mpi-lite of {theirs}, but host {} has version {protocol} (mpi-lite \
              {own}): install the same one on both, at {}",
@@ -376,8 +415,8 @@ impl Remote {
             Report::Pong => {}
             Report::Quiet => {
                 self.state = State::Quiet(now + FAREWELL);
-                if let Some(ssh) = &mut self.ssh {
-                    ssh.close_input();
+                if let Some(carrier) = &mut self.carrier {
+                    carrier.close_input();
                 }
                 self.reports.push_back(Report::Quiet);
             }
@@ -420,8 +459,14 @@ impl Remote {
 
     /// One end of the connection is gone: the other follows at once, or does not matter.
     fn notice_end(&mut self, now: Instant) {
-        let Some(ssh) = &self.ssh else { return };
-        let at = if ssh.is_gone() { now } else { now + LAST_NEWS };
+        let Some(carrier) = &self.carrier else {
+            return;
+        };
+        let at = if carrier.is_gone() {
+            now
+        } else {
+            now + LAST_NEWS
+        };
         self.gone_at = earlier(self.gone_at, Some(at));
     }
 
@@ -431,8 +476,8 @@ impl Remote {
         match self.state {
             State::Connecting(_) => self.try_again_or_lose(now),
             State::Ready => {
-                let how = self.ssh.as_ref();
-                let how = how.map_or(String::new(), |ssh| ssh.how_it_ended(&self.settings));
+                let how = self.carrier.as_ref();
+                let how = how.map_or(String::new(), |it| it.how_it_ended(&self.settings));
                 let complaint = self.complaint();
                 self.lose(format!(
                     "lost host {} ({how}{complaint}); ending the job",
@@ -447,7 +492,7 @@ impl Remote {
     /// ssh did not reach the agent.
     fn try_again_or_lose(&mut self, now: Instant) {
         if self.may_succeed_later(now) {
-            self.ssh = None;
+            self.carrier = None;
             self.state = State::Waiting(Some(now + self.pause()));
         } else {
             let line = self.why_not_connected();
@@ -458,14 +503,17 @@ impl Remote {
     /// Returns true if ssh has met what may pass. The first time, the user gets a line about a host
     /// that accepts no connection.
     fn may_succeed_later(&mut self, now: Instant) -> bool {
-        match self.ssh.as_ref().and_then(Ssh::obstacle) {
+        let process = self.carrier.as_ref().and_then(Carrier::process);
+        let complaints = process.map_or(String::new(), Process::complaints);
+        match ssh::obstacle(&complaints, self.settings.waits_for_names) {
             Some(Obstacle::Crowd) => self.attempts < ATTEMPTS,
             Some(Obstacle::NoServer(reason)) => {
                 let may = self.patient_until.is_some_and(|until| now < until);
-                if may && !std::mem::replace(&mut self.is_unreached, true) {
+                let is_first = self.unreached.replace(reason).is_none();
+                if may && is_first && !self.settings.is_very_patient() {
                     self.reports.push_back(Report::Unreached {
                         reason: reason.to_string(),
-                        patience: self.patience(),
+                        patience: self.settings.patience,
                     });
                 }
                 may
@@ -474,42 +522,40 @@ impl Remote {
         }
     }
 
-    /// For how long to try a host that accepts no connection.
-    fn patience(&self) -> Duration {
-        PATIENCE.min(self.settings.ready_within)
-    }
-
     /// Before the next attempt; a little different for each node, so that they do not all come
     /// again at once.
     fn pause(&self) -> Duration {
         let different = u64::from(self.ranks.first().copied().unwrap_or_default() % 16) * 10;
-        Duration::from_millis(200 * u64::from(self.attempts) + different)
+        Duration::from_millis(200 * u64::from(self.attempts.min(10)) + different)
     }
 
     fn why_not_connected(&self) -> String {
         let host = &self.host;
         let complaint = self.complaint();
-        match &self.ssh {
-            Some(ssh) if ssh.has_no_agent() => format!(
+        let process = self.carrier.as_ref().and_then(Carrier::process);
+        if process.is_some_and(Process::has_no_agent) {
+            return format!(
                 "cannot start on host {host}: {} cannot be executed there (install mpi-lite at \
                  the same path on every host){complaint}",
                 self.settings.agent.trim_end_matches(" --agent")
-            ),
-            Some(ssh) if ssh.has_succeeded() => format!(
+            );
+        }
+        if process.is_some_and(Process::has_succeeded) {
+            return format!(
                 "cannot start on host {host}: {} ended with status 0 before mpi-lite started \
                  there: does it run the command that it is given on the host?{complaint}",
                 self.settings.shown_program()
-            ),
-            Some(ssh) => {
-                let how = ssh.how_it_ended(&self.settings);
-                format!("cannot start on host {host}: {how}{complaint}")
-            }
-            None => format!("cannot start on host {host}"),
+            );
         }
+        let how = self.carrier.as_ref();
+        let how = how.map_or(String::new(), |it| it.how_it_ended(&self.settings));
+        format!("cannot start on host {host}: {how}{complaint}")
     }
 
     fn complaint(&self) -> String {
-        self.ssh.as_ref().map_or(String::new(), Ssh::complaint)
+        self.carrier
+            .as_ref()
+            .map_or(String::new(), Carrier::complaint)
     }
 
     fn lose(&mut self, reason: String) {
@@ -522,114 +568,9 @@ impl Remote {
     fn over(&mut self) {
         self.state = State::Over;
         self.outgoing.clear();
-        self.ssh = None;
+        self.carrier = None;
     }
-}
-
-/// Where the bytes begin in others.
-fn position(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
-    bytes.windows(wanted.len()).position(|it| it == wanted)
-}
-
-/// The version in a line like [`MAGIC`], if it has come as a whole.
-fn version_in(line: &[u8]) -> Option<String> {
-    let version = line.strip_prefix(MAGIC_START)?;
-    let end = version.iter().position(|byte| *byte == b'\n');
-    let end = end.or((version.len() >= MAGIC_VERSION_MAX).then_some(MAGIC_VERSION_MAX))?;
-    let version = &version[..end.min(MAGIC_VERSION_MAX)];
-    Some(printable(&String::from_utf8_lossy(version)))
 }
 
 #[cfg(test)]
-mod tests {
-    use nix::sys::signal::SigSet;
-
-    use super::*;
-
-    /// A node whose "ssh" is this shell script.
-    fn behind(script: &str) -> Remote {
-        let inherited = Inherited {
-            signals: SigSet::empty(),
-            files: (1024, 1024),
-        };
-        let mut remote = Remote::new("n1", &[0], inherited).expect("nothing is set wrong");
-        remote.settings.program = ["sh", "-c", script].map(String::from).to_vec();
-        remote
-    }
-
-    /// Lets the node read until it is ready.
-    fn until_ready(remote: &mut Remote) {
-        remote.connect(Instant::now());
-        while !remote.is_ready() {
-            let mut interests = Interests::default();
-            remote.interests(0, &mut interests);
-            interests.wait(None);
-            remote.ready(Instant::now());
-        }
-    }
-
-    fn reports(remote: &mut Remote) -> Vec<Report> {
-        std::iter::from_fn(|| remote.report()).collect()
-    }
-
-    /// An agent that is there and then says nothing more.
-    fn silent_agent() -> String {
-        let version = env!("CARGO_PKG_VERSION").to_string();
-        let ready = Report::Ready {
-            version,
-            server: None,
-            client: None,
-            machine: None,
-        };
-        let frame = protocol::encode(&ready).expect("it is short");
-        let bytes: String = MAGIC
-            .iter()
-            .chain(&frame)
-            .map(|byte| format!("\\{byte:03o}"))
-            .collect();
-        format!("printf '{bytes}'; exec sleep 100")
-    }
-
-    #[test]
-    fn a_silent_node_is_reported_and_then_lost() {
-        let mut remote = behind(&silent_agent());
-        until_ready(&mut remote);
-        let start = Instant::now();
-        remote.silence.heard(start);
-        let warning = silence::LIMIT / 2;
-        let mut pass = |from: Duration, to: Duration| {
-            let mut time = from;
-            while time < to {
-                remote.tick(start + time);
-                time += Duration::from_secs(1);
-            }
-            reports(&mut remote)
-        };
-        assert_eq!(pass(Duration::ZERO, warning), []);
-        assert_eq!(pass(warning, silence::LIMIT), [Report::Silent(warning)]);
-        let end = silence::LIMIT + Duration::from_secs(1);
-        assert!(matches!(
-            &pass(silence::LIMIT, end)[..],
-            [Report::Lost { .. }]
-        ));
-        assert!(remote.is_over());
-    }
-
-    #[test]
-    fn a_node_that_does_not_end_is_given_up() {
-        let mut remote = behind(&silent_agent());
-        until_ready(&mut remote);
-        let now = Instant::now();
-        remote.obey(&Order::End, now);
-        remote.tick(now + ENDING_LIMIT);
-        assert!(matches!(&reports(&mut remote)[..], [Report::Lost { .. }]));
-    }
-
-    #[test]
-    fn a_node_that_was_not_reached_yet_ends_without_a_word() {
-        let mut remote = behind("exec sleep 100");
-        remote.connect(Instant::now());
-        remote.obey(&Order::End, Instant::now());
-        assert!(remote.is_over());
-    }
-}
+mod tests;

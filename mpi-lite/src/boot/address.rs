@@ -114,6 +114,16 @@ fn contains(network: IpAddr, bits: u32, address: IpAddr) -> bool {
     }
 }
 
+/// All addresses of this host by which others may reach it.
+///
+/// # Errors
+///
+/// The system does not list them.
+pub fn all() -> Result<Vec<IpAddr>, NoAddress> {
+    let own = own_addresses()?.into_iter();
+    Ok(own.map(|own| own.address).collect())
+}
+
 /// The addresses of interfaces that are up, without those that need a scope to be used.
 fn own_addresses() -> Result<Vec<Own>, NoAddress> {
     let interfaces =

@@ -1,0 +1,90 @@
+//! What `docs/kubernetes.md` shows: the manifest has the layout of the operator, and the image is
+//! built by the steps of the README.
+
+use std::fs;
+
+use yaml_rust2::{Yaml, YamlLoader};
+
+fn read(name: &str) -> String {
+    let path = format!("{}/../{name}", env!("CARGO_MANIFEST_DIR"));
+    fs::read_to_string(path).expect("the page is there")
+}
+
+/// The block of this language in the page.
+fn block(language: &str) -> String {
+    let page = read("docs/kubernetes.md");
+    let start = format!("```{language}\n");
+    let (_, rest) = page.split_once(&start).expect("the page has such a block");
+    let (block, _) = rest.split_once("\n```").expect("it ends");
+    block.to_string()
+}
+
+#[test]
+fn the_manifest_is_yaml_in_the_layout_of_the_operator() {
+    let documents = YamlLoader::load_from_str(&block("yaml")).expect("it is YAML");
+    let [job] = &documents[..] else {
+        panic!("one document");
+    };
+    assert_eq!(job["apiVersion"].as_str(), Some("kubeflow.org/v2beta1"));
+    assert_eq!(job["kind"].as_str(), Some("MPIJob"));
+    let spec = &job["spec"];
+    assert_eq!(spec["mpiImplementation"].as_str(), Some("MPICH"));
+    let mount = spec["sshAuthMountPath"].as_str().expect("a path");
+    let replicas = &spec["mpiReplicaSpecs"];
+    let container = |of: &str| replicas[of]["template"]["spec"]["containers"][0].clone();
+    assert_eq!(replicas["Launcher"]["replicas"].as_i64(), Some(1));
+    assert!(replicas["Worker"]["replicas"].as_i64() > Some(1));
+    assert_eq!(container("Launcher")["command"][0].as_str(), Some("mpirun"));
+    let words = |yaml: &Yaml| -> Vec<String> {
+        let words = yaml.as_vec().expect("a list").iter();
+        words
+            .map(|word| word.as_str().expect("text").to_string())
+            .collect()
+    };
+    let server = container("Worker");
+    assert_eq!(words(&server["command"]), ["/usr/sbin/sshd"]);
+    let config = words(&server["args"]).pop().expect("a file");
+    let port = server["readinessProbe"]["tcpSocket"]["port"].as_i64();
+    let port = port.expect("a number");
+    let image = block("dockerfile");
+    for part in [
+        &config,
+        &format!("Port {port}\\n"),
+        &format!("{mount}/authorized_keys"),
+    ] {
+        assert!(image.contains(part), "{part}");
+    }
+    for of in ["Launcher", "Worker"] {
+        let container = container(of);
+        assert_eq!(
+            container["securityContext"]["runAsUser"].as_i64(),
+            Some(1000)
+        );
+        assert_eq!(container["image"].as_str(), Some("REGISTRY/hello"));
+    }
+}
+
+/// The option in the manifest is understood, and the program is where the image has it.
+#[test]
+fn the_command_of_the_manifest_is_one_of_mpirun() {
+    let documents = YamlLoader::load_from_str(&block("yaml")).expect("it is YAML");
+    let replicas = &documents[0]["spec"]["mpiReplicaSpecs"];
+    let arguments = replicas["Launcher"]["template"]["spec"]["containers"][0]["args"].clone();
+    let arguments = arguments.into_vec().expect("a list").into_iter();
+    let arguments = arguments.map(|word| word.into_string().expect("text").into());
+    let Ok(launcher::args::Request::Run(options)) = launcher::args::parse(arguments) else {
+        panic!("mpirun takes it");
+    };
+    let program = options.programs[0].program.to_str().expect("plain");
+    assert!(block("dockerfile").contains(&format!("-o {program}\n")));
+}
+
+#[test]
+fn the_image_is_built_by_the_steps_of_the_readme() {
+    let readme = read("README.md");
+    let image = block("dockerfile");
+    for step in ["make install PREFIX=", "mpicc hello.c -o "] {
+        assert!(readme.contains(step) && image.contains(step), "{step}");
+    }
+    assert!(readme.contains("hello.c"));
+}
