@@ -38,6 +38,7 @@ pub mod packets;
 pub mod phase;
 pub mod place;
 pub mod plan;
+pub mod pmi;
 pub mod poll;
 pub mod program;
 pub mod remote;

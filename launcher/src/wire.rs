@@ -15,10 +15,11 @@ use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 
 use crate::failure::printable;
+use crate::pmi;
 use crate::stall::ProcessSeen;
 
 /// The line that starts the frames of the agent.
-pub const MAGIC: &[u8] = b"\x01mpi-lite agent 6\n";
+pub const MAGIC: &[u8] = b"\x01mpi-lite agent 7\n";
 
 /// How [`MAGIC`] begins in every version; the number of the version and the end of the line follow.
 pub const MAGIC_START: &[u8] = b"\x01mpi-lite agent ";
@@ -82,6 +83,8 @@ impl fmt::Display for Asked {
 pub struct Start {
     /// Number of this node.
     pub node: u32,
+    /// A random number, which distinguishes the job from others. It is no secret.
+    pub job: u64,
     /// The ranks to start here, ascending.
     pub ranks: Vec<u32>,
     /// The host of every rank of the job.
@@ -133,6 +136,8 @@ pub enum Order {
     Start(Box<Start>),
     /// The cards of all ranks, for every rank of this node.
     Cards(Vec<ByteBuf>),
+    /// For ranks that speak PMI.
+    Pmi(pmi::Command),
     /// Bytes for the standard input of rank 0.
     Input(ByteBuf),
     /// The standard input of rank 0 ends.
@@ -166,6 +171,8 @@ pub enum Answer {
     BeforeInit,
     /// It has finalized, and its process runs on.
     Finalized,
+    /// Its program is of another MPI, which is asked nothing.
+    OtherMpi,
     /// Its process has ended.
     Ended,
     /// It has not answered in time.
@@ -213,6 +220,13 @@ pub enum Report {
     Init {
         /// Which.
         rank: u32,
+    },
+    /// What a rank does that speaks PMI.
+    Pmi {
+        /// Which.
+        rank: u32,
+        /// What it does.
+        event: pmi::Event,
     },
     /// A rank has given its card.
     Card {
@@ -337,6 +351,7 @@ impl Report {
         match self {
             Report::Started { rank, .. }
             | Report::Init { rank }
+            | Report::Pmi { rank, .. }
             | Report::Card { rank, .. }
             | Report::Counters { rank, .. }
             | Report::Finalized { rank }

@@ -6,6 +6,7 @@
 
 mod channel;
 mod lines;
+mod pmi;
 mod question;
 mod rank;
 mod segment;
@@ -79,6 +80,8 @@ pub struct Node {
     inherited: Inherited,
     ranks: Vec<RankProcess>,
     job: Option<Assigner>,
+    /// For programs of MPICH, unless the ranks run one of ours.
+    pmi: Option<pmi::Sockets>,
     input: Option<RankInput>,
     reports: VecDeque<Report>,
     /// What the ranks are asked now.
@@ -107,6 +110,7 @@ impl Node {
             inherited,
             ranks: Vec::new(),
             job: None,
+            pmi: None,
             input: None,
             reports: VecDeque::new(),
             question: None,
@@ -134,6 +138,7 @@ impl Node {
                     rank.channel.send_cards(frame.clone());
                 }
             }
+            Order::Pmi(command) => self.obey_pmi(command),
             Order::Input(bytes) => self.give_input(&bytes),
             Order::InputEnd => {
                 if let Some(input) = &mut self.input {
@@ -209,6 +214,9 @@ impl Node {
                 }
             }
         }
+        if let Some(pmi) = &self.pmi {
+            pmi.interests(interests);
+        }
         if let Some(input) = &self.input {
             if input.waiting.is_empty() {
                 interests.closed(input.descriptor.as_fd(), Token::RankInput);
@@ -243,6 +251,7 @@ impl Node {
                 self.ranks[place].channel.flush();
                 self.hear_channel(place);
             }
+            Token::Pmi(place) => self.hear_pmi(place),
             Token::Rank(place, stream) if self.has_room() => {
                 self.hear_output(place, stream, now);
             }
@@ -299,6 +308,7 @@ impl Node {
         };
         // Its last messages come before its end: an abort explains the exit status.
         self.hear_channel(place);
+        self.hear_pmi(place);
         let rank = &mut self.ranks[place];
         rank.ended = Some(ended);
         rank.stopped_since = None;
@@ -601,6 +611,7 @@ pub(crate) mod tests {
         let bytes = |text: &&str| ByteBuf::from(text.as_bytes());
         let start = Start {
             node: 0,
+            job: 0,
             ranks: vec![0],
             hosts: vec!["n1".into()],
             key: JobKey([0; 32]),
