@@ -10,27 +10,26 @@ struct Block {
     ranks: usize,
 }
 
+impl Block {
+    fn is_followed_by(&self, other: &Block) -> bool {
+        self.ranks == other.ranks && self.first_node + self.nodes == other.first_node
+    }
+}
+
 /// The mapping of a job with these hosts, by rank: `(vector,(FIRST_NODE,NODES,RANKS),...)`. A
 /// reader begins again with the first block where ranks are left. The mapping is empty, which means
 /// unknown, if it would be too long for a value.
 pub fn mapping(hosts: &[String]) -> String {
+    let runs = runs(hosts);
     let mut blocks: Vec<Block> = Vec::new();
-    for block in runs(hosts) {
+    for run in period(&runs) {
         match blocks.last_mut() {
-            Some(last)
-                if last.ranks == block.ranks
-                    && last.first_node + last.nodes == block.first_node =>
-            {
-                last.nodes += 1;
-            }
-            _ => blocks.push(block),
+            Some(last) if last.is_followed_by(run) => last.nodes += 1,
+            _ => blocks.push(*run),
         }
     }
-    let blocks: Vec<String> = period(&blocks)
-        .iter()
-        .map(|block| format!(",({},{},{})", block.first_node, block.nodes, block.ranks))
-        .collect();
-    let text = format!("(vector{})", blocks.concat());
+    let words = |block: &Block| format!(",({},{},{})", block.first_node, block.nodes, block.ranks);
+    let text = format!("(vector{})", blocks.iter().map(words).collect::<String>());
     if text.len() > VALUE_MAX {
         return String::new();
     }
@@ -56,14 +55,20 @@ fn runs(hosts: &[String]) -> Vec<Block> {
     runs
 }
 
-/// The blocks without their repetitions.
-fn period(blocks: &[Block]) -> &[Block] {
-    let repeats = |length: &usize| {
-        let (first, rest) = blocks.split_at(*length);
-        rest.chunks(*length).all(|chunk| chunk == first)
+/// The runs without their repetitions, of which the last one may not be whole.
+fn period(runs: &[Block]) -> &[Block] {
+    let is_period = |length: &usize| {
+        let mut later = runs[*length..].iter().zip(runs).peekable();
+        while let Some((run, first)) = later.next() {
+            let is_cut = later.peek().is_none() && run.ranks < first.ranks;
+            if run != first && !(is_cut && run.first_node == first.first_node) {
+                return false;
+            }
+        }
+        true
     };
-    let length = (1..blocks.len()).find(repeats).unwrap_or(blocks.len());
-    &blocks[..length]
+    let length = (1..runs.len()).find(is_period).unwrap_or(runs.len());
+    &runs[..length]
 }
 
 #[cfg(test)]
@@ -109,7 +114,9 @@ mod tests {
 
     #[test]
     fn a_mapping_that_is_too_long_is_unknown() {
-        let odd: Vec<usize> = (0..4000).map(|rank| rank * rank % 13).collect();
+        let odd: Vec<usize> = (0..4000_u32)
+            .map(|rank| rank.count_ones() as usize)
+            .collect();
         assert_eq!(of(&odd), "");
     }
 

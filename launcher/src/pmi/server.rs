@@ -423,3 +423,344 @@ fn found(value: Option<String>) -> Vec<(&'static str, String)> {
         None => vec![("found", "FALSE".into())],
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::pmi::text::frame;
+
+    const INIT: &str = "cmd=init pmi_version=1 pmi_subversion=1\n";
+
+    fn server(ranks: u32) -> Server {
+        let all: Vec<u32> = (0..ranks).collect();
+        Server::new("job", &all, &vec!["n1".to_string(); ranks as usize])
+    }
+
+    fn actions(server: &mut Server) -> Vec<Action> {
+        std::iter::from_fn(|| server.action()).collect()
+    }
+
+    /// What the server sends after these bytes of a rank, to any rank.
+    fn sent(server: &mut Server, place: usize, bytes: &[u8]) -> String {
+        server.hear(place, bytes);
+        let sent = actions(server).into_iter().map(|action| match action {
+            Action::Send(_, bytes) => String::from_utf8(bytes).unwrap(),
+            _ => String::new(),
+        });
+        sent.collect()
+    }
+
+    fn line(server: &mut Server, place: usize, line: &str) -> String {
+        sent(server, place, format!("{line}\n").as_bytes())
+    }
+
+    fn two(server: &mut Server, place: usize, command: &str, fields: &[(&str, &str)]) -> String {
+        let fields: Vec<(&str, String)> = fields
+            .iter()
+            .map(|(name, value)| (*name, (*value).to_string()))
+            .collect();
+        sent(server, place, &frame(command, &fields))
+    }
+
+    /// Lets all ranks of the server into a fence and out of it, as the job does.
+    fn pass_fence(server: &mut Server, enter: &dyn Fn(&mut Server, usize)) -> String {
+        let mut puts = Vec::new();
+        for place in 0..server.sessions.len() {
+            enter(server, place);
+            for action in actions(server) {
+                match action {
+                    Action::Report(_, Event::Fence(more)) => puts.extend(more),
+                    other => panic!("{other:?}"),
+                }
+            }
+        }
+        server.obey(Command::Release(puts));
+        let sent = actions(server).into_iter().map(|action| match action {
+            Action::Send(_, bytes) => String::from_utf8(bytes).unwrap(),
+            other => panic!("{other:?}"),
+        });
+        sent.collect()
+    }
+
+    #[test]
+    fn pmi_1_is_answered_as_documented() {
+        let mut server = server(2);
+        let said = sent(&mut server, 0, INIT.as_bytes());
+        assert_eq!(
+            said,
+            "cmd=response_to_init rc=0 pmi_version=1 pmi_subversion=1\n"
+        );
+        sent(&mut server, 1, INIT.as_bytes());
+        let mut say = |text: &str| line(&mut server, 0, text);
+        let maxes = "cmd=maxes rc=0 kvsname_max=256 keylen_max=64 vallen_max=1024\n";
+        assert_eq!(say("cmd=get_maxes"), maxes);
+        assert_eq!(say("cmd=get_appnum"), "cmd=appnum rc=0 appnum=0\n");
+        assert_eq!(
+            say("cmd=get_my_kvsname"),
+            "cmd=my_kvsname rc=0 kvsname=job\n"
+        );
+        assert_eq!(
+            say("cmd=get_universe_size"),
+            "cmd=universe_size rc=0 size=-1\n"
+        );
+        assert_eq!(
+            say("cmd=get kvsname=job key=PMI_process_mapping"),
+            "cmd=get_result rc=0 msg=success value=(vector,(0,1,2))\n"
+        );
+        assert_eq!(
+            say("cmd=put kvsname=job key=-a-1 value=x=1;y"),
+            "cmd=put_result rc=0\n"
+        );
+        assert!(say("cmd=get kvsname=job key=-a-1").starts_with("cmd=get_result rc=-1 msg="));
+        assert!(say("cmd=put kvsname=job key=PMI_x value=y").contains("rc=-1"));
+        assert!(say("cmd=dance").starts_with("cmd=dance rc=-1"));
+        let out = pass_fence(&mut server, &|server, place| {
+            server.hear(place, b"cmd=barrier_in\n");
+        });
+        assert_eq!(out, "cmd=barrier_out rc=0\ncmd=barrier_out rc=0\n");
+        assert_eq!(
+            line(&mut server, 1, "cmd=get kvsname=job key=-a-1"),
+            "cmd=get_result rc=0 msg=success value=x=1;y\n"
+        );
+        assert!(line(&mut server, 1, "cmd=get kvsname=other key=-a-1").contains("rc=-1"));
+        assert_eq!(
+            line(&mut server, 1, "cmd=finalize"),
+            "cmd=finalize_ack rc=0\n"
+        );
+        assert!(server.has_finalized(1) && server.is_in_mpi(0));
+    }
+
+    #[test]
+    fn pmi_2_is_answered_as_documented() {
+        let mut server = server(2);
+        for place in 0..2 {
+            let said = line(
+                &mut server,
+                place,
+                "cmd=init pmi_version=2 pmi_subversion=0",
+            );
+            assert_eq!(
+                said,
+                "cmd=response_to_init rc=0 pmi_version=2 pmi_subversion=0\n"
+            );
+            let rank = place.to_string();
+            let said = two(&mut server, place, "fullinit", &[("pmirank", &rank)]);
+            assert!(
+                said.contains(&format!(";rank={rank};size=2;appnum=0;")),
+                "{said}"
+            );
+        }
+        let mut say = |command: &str, fields: &[(&str, &str)]| two(&mut server, 0, command, fields);
+        assert!(say("job-getid", &[]).contains(";jobid=job;"));
+        let mapping = say("info-getjobattr", &[("key", MAPPING)]);
+        assert!(
+            mapping.contains(";found=TRUE;value=(vector,(0,1,2));"),
+            "{mapping}"
+        );
+        assert!(say("info-getjobattr", &[("key", "universeSize")]).contains(";found=FALSE;"));
+        assert!(say("kvs-put", &[("key", "k"), ("value", "a;b")]).contains(";rc=0;"));
+        assert!(say("spawn", &[]).contains(";rc=-1;errmsg="));
+        let out = pass_fence(&mut server, &|server, place| {
+            server.hear(place, &frame("kvs-fence", &[("thrid", "9".into())]));
+        });
+        assert_eq!(
+            out.matches("cmd=kvs-fence-response;thrid=9;rc=0;").count(),
+            2
+        );
+        let got = two(
+            &mut server,
+            1,
+            "kvs-get",
+            &[("jobid", ""), ("srcid", "0"), ("key", "k")],
+        );
+        assert!(got.ends_with(";rc=0;found=TRUE;value=a;;b;"), "{got}");
+        let got = two(&mut server, 1, "kvs-get", &[("key", "nothing")]);
+        assert!(got.contains(";found=FALSE;"), "{got}");
+        assert!(two(&mut server, 1, "finalize", &[]).contains("finalize-response;rc=0;"));
+        assert!(sent(&mut server, 1, INIT.as_bytes()).contains("pmi_version=1"));
+    }
+
+    #[test]
+    fn a_value_of_the_node_is_waited_for_only_by_those_that_want_to() {
+        let mut server = server(2);
+        for place in 0..2 {
+            line(
+                &mut server,
+                place,
+                "cmd=init pmi_version=2 pmi_subversion=0",
+            );
+            two(&mut server, place, "fullinit", &[]);
+        }
+        let get = |server: &mut Server, waits| {
+            two(
+                server,
+                0,
+                "info-getnodeattr",
+                &[("key", "k"), ("wait", waits)],
+            )
+        };
+        assert!(get(&mut server, "FALSE").contains(";found=FALSE;"));
+        assert_eq!(get(&mut server, "TRUE"), "");
+        let said = two(
+            &mut server,
+            1,
+            "info-putnodeattr",
+            &[("key", "k"), ("value", "v")],
+        );
+        assert!(said.contains("putnodeattr-response;rc=0;"), "{said}");
+        assert!(
+            said.contains("getnodeattr-response;rc=0;found=TRUE;value=v;"),
+            "{said}"
+        );
+        assert!(get(&mut server, "TRUE").contains(";value=v;"));
+    }
+
+    #[test]
+    fn a_service_is_asked_of_mpirun_and_the_rank_waits() {
+        let mut server = server(1);
+        sent(&mut server, 0, INIT.as_bytes());
+        let both = b"cmd=lookup_name service=s\ncmd=get_appnum\n";
+        server.hear(0, both);
+        let ask = Ask::Lookup { name: "s".into() };
+        assert_eq!(actions(&mut server), [Action::Report(0, Event::Name(ask))]);
+        let answer = Ok("p".to_string());
+        server.obey(Command::Named { rank: 0, answer });
+        let said = sent(&mut server, 0, b"");
+        assert_eq!(
+            said,
+            "cmd=lookup_result rc=0 port=p value=p\ncmd=appnum rc=0 appnum=0\n"
+        );
+        let long = format!("cmd=lookup_name service={}", "s".repeat(300));
+        assert!(line(&mut server, 0, &long).contains("rc=-1"));
+    }
+
+    #[test]
+    fn spawn_is_refused_once_all_its_programs_have_come() {
+        let mut server = server(1);
+        sent(&mut server, 0, INIT.as_bytes());
+        let block = |number: u32| {
+            format!("mcmd=spawn\nnprocs=1\ntotspawns=2\nspawnssofar={number}\nendcmd\n")
+        };
+        assert_eq!(sent(&mut server, 0, block(1).as_bytes()), "");
+        let said = sent(&mut server, 0, block(2).as_bytes());
+        assert!(said.starts_with("cmd=spawn_result rc=-1 msg="), "{said}");
+    }
+
+    #[test]
+    fn what_breaks_the_protocol_ends_the_conversation() {
+        let long = format!("cmd=put key=a value={}\n", "v".repeat(LINE_MAX));
+        let wrong: [(&str, &str); 5] = [
+            ("", "cmd=get_appnum\n"),
+            ("", "hello\n"),
+            (INIT, INIT),
+            (INIT, &long),
+            (
+                "",
+                "cmd=init pmi_version=2 pmi_subversion=0\n    10cmd=finalize;",
+            ),
+        ];
+        for (first, then) in wrong {
+            let mut server = server(1);
+            sent(&mut server, 0, first.as_bytes());
+            server.hear(0, then.as_bytes());
+            let last = actions(&mut server).pop();
+            assert!(
+                matches!(last, Some(Action::Break(0, _))),
+                "{then}: {last:?}"
+            );
+            assert_eq!(sent(&mut server, 0, INIT.as_bytes()), "");
+        }
+    }
+
+    #[test]
+    fn a_rank_that_does_not_wait_for_answers_fills_no_memory() {
+        let mut server = server(2);
+        sent(&mut server, 0, INIT.as_bytes());
+        server.hear(0, b"cmd=barrier_in\n");
+        let is_broken = (0..100).any(|_| {
+            server.hear(0, &b"cmd=get_appnum\n".repeat(256));
+            actions(&mut server)
+                .iter()
+                .any(|it| matches!(it, Action::Break(..)))
+        });
+        assert!(is_broken);
+    }
+
+    #[test]
+    fn a_second_program_sees_nothing_of_the_first() {
+        let mut server = server(1);
+        let enter = |server: &mut Server, place: usize| server.hear(place, b"cmd=barrier_in\n");
+        for round in 0..2 {
+            sent(&mut server, 0, INIT.as_bytes());
+            let get = "cmd=get kvsname=job key=k0";
+            assert!(line(&mut server, 0, get).contains("rc=-1"));
+            line(
+                &mut server,
+                0,
+                &format!("cmd=put kvsname=job key=k{round} value=v"),
+            );
+            pass_fence(&mut server, &enter);
+            assert_eq!(line(&mut server, 0, get).contains("rc=0"), round == 0);
+            line(&mut server, 0, "cmd=finalize");
+        }
+    }
+
+    fn words() -> impl Strategy<Value = Vec<u8>> {
+        let known = prop::sample::select(vec![
+            INIT.as_bytes().to_vec(),
+            b"cmd=init pmi_version=2 pmi_subversion=0\n".to_vec(),
+            b"cmd=put kvsname=job key=k value=v\n".to_vec(),
+            b"cmd=get kvsname=job key=k\n".to_vec(),
+            b"cmd=barrier_in\n".to_vec(),
+            b"cmd=lookup_name service=s\n".to_vec(),
+            b"cmd=finalize\n".to_vec(),
+            frame("fullinit", &[]),
+            frame("kvs-fence", &[]),
+            frame(
+                "info-getnodeattr",
+                &[("key", "k".into()), ("wait", "TRUE".into())],
+            ),
+            frame(
+                "info-putnodeattr",
+                &[("key", "k".into()), ("value", "v".into())],
+            ),
+            frame("finalize", &[]),
+        ]);
+        prop_oneof![9 => known, 1 => prop::collection::vec(any::<u8>(), 0..20)]
+    }
+
+    proptest! {
+        #[test]
+        fn any_ranks_are_served_without_a_panic_and_accounted_for(
+            said in prop::collection::vec((0_usize..3, words()), 0..60),
+        ) {
+            let mut server = server(3);
+            let mut accounts = [crate::pmi::account::Account::default(); 3];
+            let mut waiting = [false; 3];
+            for (place, bytes) in said {
+                server.hear(place, &bytes);
+                while let Some(action) = server.action() {
+                    let Action::Report(place, event) = action else { continue };
+                    prop_assert_eq!(accounts[place].enter(&event), Ok(()));
+                    waiting[place] |= matches!(event, Event::Fence(_));
+                    let mut command = None;
+                    if let Event::Name(_) = event {
+                        let answer = Err("no".to_string());
+                        command = Some(Command::Named { rank: place as u32, answer });
+                    } else if waiting == [true; 3] {
+                        waiting = [false; 3];
+                        command = Some(Command::Release(Vec::new()));
+                    }
+                    if let Some(command) = command {
+                        for (rank, account) in (0..).zip(&mut accounts) {
+                            account.obey(rank, &command);
+                        }
+                        server.obey(command);
+                    }
+                }
+            }
+        }
+    }
+}
