@@ -212,7 +212,7 @@ fn a_rank_of_another_mpi_that_waits_is_no_stall_and_the_report_says_what_it_is()
     let client = client(&scratch);
     let words = ["1", "only0:fence", "only1:sleep"];
     let line = line("2", &client, &words);
-    let options = ["--timeout", "3", "--stall-after", "1"];
+    let options = ["--timeout", "5", "--stall-after", "3"];
     let outcome = mpirun(&[&options[..], &line].concat()).run();
     assert_eq!(outcome.code, 124, "{outcome:?}");
     let text = &outcome.stderr;

@@ -50,10 +50,14 @@ impl Job {
 
     /// Ends the job if this rank meets one of another MPI: they do not find each other.
     pub(super) fn refuse_mixture(&mut self, rank: u32) {
-        let is_foreign = |rank: u32| self.pmi.foreign.contains(&rank);
         let ranks = (0..).zip(&self.ranks);
         let in_mpi = ranks.filter(|(_, seen)| seen.phase == Phase::InMpi);
         let mut others = in_mpi.map(|(other, _)| other);
+        let foreign = &self.pmi.foreign;
+        if foreign.is_empty() || foreign.len() == others.clone().count() {
+            return;
+        }
+        let is_foreign = |rank: u32| foreign.contains(&rank);
         let Some(other) = others.find(|other| is_foreign(*other) != is_foreign(rank)) else {
             return;
         };
