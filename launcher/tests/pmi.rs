@@ -78,7 +78,8 @@ for word in sys.argv[1:]:
         answer = ask("put", "kvsname=" + os.environ["PMI_JOBID"], "key=k", "value=" + "v" * 2000)
         assert "rc=-1" in answer, answer
     elif word == "many":
-        while "rc=0" in ask("put", "kvsname=" + os.environ["PMI_JOBID"], "key=k", "value=" + "v" * 1000):
+        space, value = "kvsname=" + os.environ["PMI_JOBID"], "value=" + "v" * 1000
+        while "rc=0" in ask("put", space, "key=k", value):
             pass
     elif word == "garbage":
         channel.sendall(b"garbage\n")

@@ -1,7 +1,7 @@
 //! The ranks of a node, as their server of PMI sees them.
 //!
-//! A [`Server`] is pure: bytes of ranks and commands of `mpirun` go in, [`Action`]s come out. A rank
-//! may run several programs one after the other, each from Init to Finalize.
+//! A [`Server`] is pure: bytes of ranks and commands of `mpirun` go in, [`Action`]s come out. A
+//! rank may run several programs one after the other, each from Init to Finalize.
 
 use std::collections::{BTreeMap, VecDeque};
 

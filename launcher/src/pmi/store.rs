@@ -10,7 +10,7 @@ pub const KEY_MAX: usize = 64;
 /// The longest value, in bytes.
 pub const VALUE_MAX: usize = 1024;
 
-/// The most that a rank puts from its Init on, in bytes, [`PUT_OVERHEAD`] for each of them included.
+/// The most that a rank puts from its Init on, in bytes, with [`PUT_OVERHEAD`] for each put.
 pub const PUTS_MAX: usize = 256 << 10;
 
 /// What a put counts beside its key and its value.
