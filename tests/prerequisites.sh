@@ -33,6 +33,8 @@ look() {
     need unshare util-linux "the test under packet loss"
     need setpriv util-linux "the test that mpirun writes no core file"
     need python3 python3 "the test of a program in Python that hangs"
+    need mpicc.mpich libmpich-dev "the test that mpirun starts programs of MPICH"
+    need mpiexec.hydra mpich "the test that mpirun starts programs of MPICH"
     need ethtool ethtool "the networks of the comparisons"
     need tshark tshark "the test of the dissector for Wireshark"
     need valgrind valgrind "the count of instructions and the search for wrong memory"

@@ -1,7 +1,7 @@
-//! Which shared libraries a program asks for, to find out programs of another MPI.
+//! Which shared libraries a program asks for, to find out of which MPI it is.
 //!
-//! Such a program does not see our launcher: each rank would believe to be alone, and say so only
-//! by doing all the work N times.
+//! A program of Open MPI does not see our launcher: each rank would believe to be alone, and say so
+//! only by doing all the work N times. One of MPICH finds a server of PMI ([`crate::pmi`]).
 
 use std::fs::File;
 use std::path::Path;
@@ -10,8 +10,19 @@ use object::elf::{DT_NEEDED, FileHeader64};
 use object::read::elf::FileHeader;
 use object::{Endianness, ReadCache, ReadRef};
 
-/// Another MPI whose library the program asks for: (its name, the library).
-pub fn foreign_mpi(program: &Path) -> Option<(&'static str, String)> {
+/// An MPI, by its library.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mpi {
+    /// This one.
+    Own,
+    /// MPICH, or one with its binary interface, such as Intel MPI.
+    Mpich,
+    /// Open MPI.
+    OpenMpi,
+}
+
+/// The MPI whose library the program asks for, and the library.
+pub fn mpi_of(program: &Path) -> Option<(Mpi, String)> {
     let file = ReadCache::new(File::open(program).ok()?);
     let needed = needed(&file).unwrap_or_default();
     needed
@@ -19,16 +30,14 @@ pub fn foreign_mpi(program: &Path) -> Option<(&'static str, String)> {
         .find_map(|library| Some((owner(&library)?, library)))
 }
 
-/// The MPI that a library belongs to, if it is not ours.
-fn owner(library: &str) -> Option<&'static str> {
-    match library {
-        _ if library.starts_with("libmpi.so.12") || library.starts_with("libmpich.so") => {
-            Some("MPICH")
-        }
-        _ if library.starts_with("libmpi.so.") || library.starts_with("libopen-rte.so") => {
-            Some("Open MPI")
-        }
-        _ => None,
+/// The MPI that a library belongs to.
+fn owner(library: &str) -> Option<Mpi> {
+    let starts_with = |start| library.starts_with(start);
+    match () {
+        () if starts_with("libmpi_abi.so") => Some(Mpi::Own),
+        () if starts_with("libmpi.so.12") || starts_with("libmpich.so") => Some(Mpi::Mpich),
+        () if starts_with("libmpi.so.") || starts_with("libopen-rte.so") => Some(Mpi::OpenMpi),
+        () => None,
     }
 }
 
@@ -62,15 +71,15 @@ mod tests {
                 .any(|library| library.starts_with("libc.so")),
             "{libraries:?}"
         );
-        assert_eq!(foreign_mpi(Path::new("/proc/self/exe")), None);
+        assert_eq!(mpi_of(Path::new("/proc/self/exe")), None);
     }
 
     #[test]
-    fn libraries_of_other_mpis_are_known_and_ours_is_not_among_them() {
-        assert_eq!(owner("libmpi.so.40"), Some("Open MPI"));
-        assert_eq!(owner("libmpi.so.12"), Some("MPICH"));
-        assert_eq!(owner("libmpich.so.12"), Some("MPICH"));
-        assert_eq!(owner("libmpi_abi.so.1"), None);
+    fn the_library_shows_the_mpi() {
+        assert_eq!(owner("libmpi.so.40"), Some(Mpi::OpenMpi));
+        assert_eq!(owner("libmpi.so.12"), Some(Mpi::Mpich));
+        assert_eq!(owner("libmpich.so.12"), Some(Mpi::Mpich));
+        assert_eq!(owner("libmpi_abi.so.1"), Some(Mpi::Own));
         assert_eq!(owner("libc.so.6"), None);
     }
 

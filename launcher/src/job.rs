@@ -3,6 +3,8 @@
 //! A [`Job`] is pure: reports of the nodes and the user's wishes go in, [`Effect`]s come out. It
 //! has no descriptor and reads no clock, so that every rule can be tested without a process.
 
+mod pmi;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
@@ -70,6 +72,8 @@ pub struct Job {
     /// When an interrupt turns into the end.
     end_at: Option<Instant>,
     effects: VecDeque<Effect>,
+    /// The ranks that speak PMI.
+    pmi: pmi::Conversations,
 }
 
 impl Job {
@@ -93,6 +97,7 @@ impl Job {
             is_ending: false,
             end_at: None,
             effects: VecDeque::new(),
+            pmi: pmi::Conversations::default(),
         }
     }
 
@@ -142,6 +147,7 @@ impl Job {
             }
             Report::Started { rank, pid } => self.ranks[rank as usize].pid = Some(pid),
             Report::Init { rank } => self.enter(rank),
+            Report::Pmi { rank, event } => self.hear_pmi(rank, event),
             Report::Card { rank, card } => self.collect(rank, card),
             Report::Finalized { rank } => self.ranks[rank as usize].phase = Phase::Finalized,
             Report::Loss { rank, lost, reason } => self.lose(rank, lost, &reason),
@@ -271,6 +277,7 @@ impl Job {
 
     fn enter(&mut self, rank: u32) {
         self.ranks[rank as usize].phase = Phase::InMpi;
+        self.refuse_mixture(rank);
         if let Some(gone) = self.ranks.iter().position(|rank| rank.phase == Phase::Gone) {
             self.fail_for_absence(gone, rank);
         }
@@ -409,6 +416,7 @@ impl Job {
             self.ranks[rank as usize].phase = Phase::Gone;
         } else {
             self.judge_end(rank, ended);
+            self.judge_fence();
         }
         self.end_the_lost();
     }
@@ -479,7 +487,7 @@ fn status(code: i32) -> u8 {
 mod tests {
     use super::*;
 
-    fn job(size: usize) -> Job {
+    pub(super) fn job(size: usize) -> Job {
         let mut job = Job::new(&vec!["n1".to_string(); size]);
         job.note_start();
         for rank in 0..size as u32 {
@@ -494,11 +502,11 @@ mod tests {
         job
     }
 
-    fn ended(rank: u32, ended: Ended) -> Report {
+    pub(super) fn ended(rank: u32, ended: Ended) -> Report {
         Report::Ended { rank, ended }
     }
 
-    fn lines(job: &mut Job) -> Vec<String> {
+    pub(super) fn lines(job: &mut Job) -> Vec<String> {
         std::iter::from_fn(|| job.effect())
             .filter_map(|effect| match effect {
                 Effect::Say(line) => Some(line),

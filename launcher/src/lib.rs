@@ -45,6 +45,7 @@ pub mod part;
 pub mod phase;
 pub mod place;
 pub mod plan;
+pub mod pmi;
 pub mod poll;
 pub mod preload;
 pub mod program;

@@ -12,7 +12,7 @@ use serde_bytes::ByteBuf;
 use crate::args::{Options, parse_secure, parse_transport};
 use crate::binding;
 use crate::datagrams;
-use crate::elf;
+use crate::elf::{self, Mpi};
 use crate::environment::{self, Export, Variable};
 use crate::failure::{Failure, NOT_EXECUTABLE, printable};
 use crate::input::Readers;
@@ -48,6 +48,7 @@ pub struct Plan {
     /// The bad network, if the user asks for one.
     pub network: Option<Wanted>,
     key: JobKey,
+    number: u64,
     secure: Secure,
     transport: String,
     interface: Option<Asked>,
@@ -96,7 +97,8 @@ impl Plan {
             });
         }
         Ok(Plan {
-            key: JobKey(random_key()?),
+            key: JobKey(random()?),
+            number: u64::from_le_bytes(random()?),
             secure,
             transport: transport(options, &placement, network.as_ref())?,
             interface: interface(options),
@@ -143,6 +145,7 @@ impl Plan {
         let place_of = |number| listed.partition_point(|known| known < number);
         Start {
             node: u32::try_from(number).expect("fewer nodes than ranks"),
+            job: self.number,
             ranks: place.ranks.clone(),
             hosts: self.placement.hosts.clone(),
             key: self.key,
@@ -304,8 +307,8 @@ fn find_program(
         Err(_) if !is_needed => return Ok(PathBuf::from(&part.program)),
         found => found?,
     };
-    if let Some((owner, library)) = elf::foreign_mpi(&program).filter(|_| size > 1) {
-        let shown = printable(&program.to_string_lossy());
+    if let Some((Mpi::OpenMpi, library)) = elf::mpi_of(&program).filter(|_| size > 1) {
+        let (owner, shown) = ("Open MPI", printable(&program.to_string_lossy()));
         return Err(Failure {
             code: NOT_EXECUTABLE,
             text: format!(
@@ -385,11 +388,11 @@ fn interface(options: &Options) -> Option<Asked> {
         .or_else(of_variable)
 }
 
-fn random_key() -> Result<[u8; 32], Failure> {
-    let mut key = [0; 32];
-    getrandom::fill(&mut key)
+fn random<const BYTES: usize>() -> Result<[u8; BYTES], Failure> {
+    let mut bytes = [0; BYTES];
+    getrandom::fill(&mut bytes)
         .map_err(|error| Failure::launch(format!("no random numbers for the job key: {error}")))?;
-    Ok(key)
+    Ok(bytes)
 }
 
 fn to_wire(variables: &[Variable]) -> Vec<(ByteBuf, ByteBuf)> {

@@ -15,6 +15,8 @@ pub enum Token {
     Signals,
     /// The channel to a rank, by its place on the node.
     Boot(usize),
+    /// The channel to a rank that speaks PMI, by its place on the node.
+    Pmi(usize),
     /// An output pipe of a rank.
     Rank(usize, Stream),
     /// The input pipe of rank 0.

@@ -314,7 +314,7 @@ impl Server {
                 }
             }
             Token::Remote(number) => self.links[number].ready(token, now),
-            Token::Boot(_) | Token::Rank(..) | Token::RankInput => {
+            Token::Boot(_) | Token::Pmi(_) | Token::Rank(..) | Token::RankInput => {
                 let here = self
                     .links
                     .iter_mut()

@@ -16,6 +16,7 @@ use serde_bytes::ByteBuf;
 
 use crate::binding;
 use crate::failure::printable;
+use crate::pmi;
 use crate::stall::ProcessSeen;
 
 /// The line that starts the frames of the agent.
@@ -99,6 +100,8 @@ impl fmt::Display for Asked {
 pub struct Start {
     /// Number of this node.
     pub node: u32,
+    /// A random number, which distinguishes the job from others. It is no secret.
+    pub job: u64,
     /// The ranks to start here, ascending.
     pub ranks: Vec<u32>,
     /// The host of every rank of the job.
@@ -185,6 +188,8 @@ pub enum Order {
     Start(Box<Start>),
     /// The cards of all ranks, for every rank of this node.
     Cards(Vec<ByteBuf>),
+    /// For ranks that speak PMI.
+    Pmi(pmi::Command),
     /// Bytes for the standard input of the ranks that read.
     Input(ByteBuf),
     /// The standard input ends.
@@ -218,6 +223,8 @@ pub enum Answer {
     BeforeInit,
     /// It has finalized, and its process runs on.
     Finalized,
+    /// Its program is of another MPI, which is asked nothing.
+    OtherMpi,
     /// Its process has ended.
     Ended,
     /// It has not answered in time.
@@ -272,6 +279,13 @@ pub enum Report {
     Init {
         /// Which.
         rank: u32,
+    },
+    /// What a rank does that speaks PMI.
+    Pmi {
+        /// Which.
+        rank: u32,
+        /// What it does.
+        event: pmi::Event,
     },
     /// A rank has given its card.
     Card {
@@ -397,6 +411,7 @@ impl Report {
             Report::Bound { rank, .. }
             | Report::Started { rank, .. }
             | Report::Init { rank }
+            | Report::Pmi { rank, .. }
             | Report::Card { rank, .. }
             | Report::Counters { rank, .. }
             | Report::Finalized { rank }

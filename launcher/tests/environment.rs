@@ -109,15 +109,19 @@ fn marks_of_other_launchers_are_removed() {
             .over_fake_ssh()
             .env("OMPI_COMM_WORLD_SIZE", "4")
             .env("PMI_SIZE", "4")
+            .env("PMI_PORT", "n1:4711")
+            .env("PMIX_RANK", "3")
             .env("SLURM_PROCID", "1")
             .env("SLURM_JOB_ID", "77")
             .run()
             .succeeds();
         let text = outcome.out();
         assert!(text.contains("SLURM_JOB_ID=77\n"), "{text}");
-        for gone in ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_PROCID"] {
+        for gone in ["OMPI_COMM_WORLD_SIZE", "PMI_PORT", "PMIX_", "SLURM_PROCID"] {
             assert!(!text.contains(gone), "{gone}: {text}");
         }
+        // Its own, for a program of MPICH.
+        assert!(text.contains("PMI_SIZE=1\n"), "{text}");
     }
 }
 

@@ -7,6 +7,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use common::{Scratch, mpirun};
+use launcher::pmi::{Ask, Event};
 use launcher::wire::{Answer, Ended, MAGIC, OUTPUT_WINDOW, Report, Stream};
 use mpi_lite::boot::protocol::{CARD_MAX, encode};
 use nix::sys::resource::{UsageWho, getrusage};
@@ -64,6 +65,10 @@ fn described(question: u32) -> Report {
         question,
         answer,
     }
+}
+
+fn of_pmi(event: Event) -> Report {
+    Report::Pmi { rank: 0, event }
 }
 
 fn output(rank: u32, bytes: Vec<u8>) -> Report {
@@ -183,6 +188,41 @@ fn a_step_of_a_rank_that_is_out_of_order_fails_the_job_and_names_the_host() {
     ];
     for (what, reports) in impossible {
         cannot_be(what, &reports);
+    }
+}
+
+#[test]
+fn a_step_of_pmi_that_is_out_of_order_or_too_long_fails_the_job_and_names_the_host() {
+    let init = || of_pmi(Event::Init);
+    let fence = |puts| of_pmi(Event::Fence(puts));
+    let put = |key: &str, bytes: usize| (key.to_string(), "v".repeat(bytes));
+    let name = "s".repeat(1000);
+    let abort = Event::Abort {
+        code: 1,
+        message: String::new(),
+    };
+    let impossible = [
+        ("Init twice", vec![init(), init()]),
+        ("a fence before Init", vec![fence(vec![])]),
+        ("Finalize before Init", vec![of_pmi(Event::Finalized)]),
+        ("an abort before Init", vec![of_pmi(abort)]),
+        ("a long value", vec![init(), fence(vec![put("k", 1025)])]),
+        (
+            "a long key",
+            vec![init(), fence(vec![put(&"k".repeat(65), 1)])],
+        ),
+        ("a reserved key", vec![init(), fence(vec![put("PMI_x", 1)])]),
+        (
+            "too many puts",
+            vec![init(), fence(vec![put("k", 1000); 300])],
+        ),
+        (
+            "a long name",
+            vec![init(), of_pmi(Event::Name(Ask::Lookup { name }))],
+        ),
+    ];
+    for (what, reports) in impossible {
+        cannot_be(what, &[vec![started(0)], reports].concat());
     }
 }
 

@@ -9,6 +9,7 @@ mod channel;
 mod input;
 mod lines;
 mod memory;
+mod pmi;
 mod question;
 mod rank;
 mod segment;
@@ -74,6 +75,8 @@ pub struct Node {
     inherited: Inherited,
     ranks: Vec<RankProcess>,
     job: Option<Assigner>,
+    /// For programs of MPICH, unless the ranks run one of ours.
+    pmi: Option<pmi::Sockets>,
     input: Option<RankInput>,
     /// Programs that were sent.
     memory: Memory,
@@ -104,6 +107,7 @@ impl Node {
             inherited,
             ranks: Vec::new(),
             job: None,
+            pmi: None,
             input: None,
             memory: Memory::default(),
             reports: VecDeque::new(),
@@ -133,6 +137,7 @@ impl Node {
                     rank.channel.send_cards(frame.clone());
                 }
             }
+            Order::Pmi(command) => self.obey_pmi(command),
             Order::Input(bytes) => self.give_input(&bytes),
             Order::InputEnd => {
                 if let Some(input) = &mut self.input {
@@ -208,6 +213,9 @@ impl Node {
                 }
             }
         }
+        if let Some(pmi) = &self.pmi {
+            pmi.interests(interests);
+        }
         if let Some(input) = &self.input {
             input.interests(interests);
         }
@@ -238,6 +246,7 @@ impl Node {
                 self.ranks[place].channel.flush();
                 self.hear_channel(place);
             }
+            Token::Pmi(place) => self.hear_pmi(place),
             Token::Rank(place, stream) if self.has_room() => {
                 self.hear_output(place, stream, now);
             }
@@ -299,6 +308,7 @@ impl Node {
         };
         // Its last messages come before its end: an abort explains the exit status.
         self.hear_channel(place);
+        self.hear_pmi(place);
         let rank = &mut self.ranks[place];
         rank.ended = Some(ended);
         rank.stopped_since = None;
@@ -591,6 +601,7 @@ pub(crate) mod tests {
         let bytes = |text: &&str| ByteBuf::from(text.as_bytes());
         let start = Start {
             node: 0,
+            job: 0,
             ranks: vec![0],
             hosts: vec!["n1".into()],
             key: JobKey([0; 32]),

@@ -88,7 +88,8 @@ impl Node {
         open.retain(|place, used| {
             let rank = &self.ranks[*place];
             let is_late = waited >= PATIENCE;
-            let answer = answer_without(rank)
+            let of_pmi = self.pmi.as_ref().and_then(|pmi| pmi.answer(*place));
+            let answer = answer_without(rank, of_pmi)
                 .or_else(|| is_late.then(|| Answer::Silent(process_of(rank, *used, waited, now))));
             let is_open = answer.is_none();
             if let Some(answer) = answer {
@@ -128,9 +129,10 @@ impl Node {
 }
 
 /// The answer for a rank that takes no question.
-fn answer_without(rank: &RankProcess) -> Option<Answer> {
+fn answer_without(rank: &RankProcess, of_pmi: Option<Answer>) -> Option<Answer> {
     match rank.channel.course().phase() {
         _ if rank.ended.is_some() => Some(Answer::Ended),
+        Phase::Silent | Phase::Finalized if of_pmi.is_some() => of_pmi,
         Phase::Silent => Some(Answer::BeforeInit),
         Phase::Finalized => Some(Answer::Finalized),
         Phase::Assigned | Phase::Carded => None,

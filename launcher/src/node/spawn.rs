@@ -56,6 +56,8 @@ pub(super) struct Spawned {
 pub(super) struct Role {
     /// Variables for this rank alone.
     pub(super) variables: Vec<Variable>,
+    /// Its end of the channel for PMI.
+    pub(super) pmi: Option<UnixStream>,
     pub(super) input: Stdio,
     /// True if the rank leads its own process group.
     pub(super) has_own_group: bool,
@@ -94,6 +96,9 @@ impl Program {
         prepare_child(&mut command, Some(rank_boot.as_raw_fd()), self.inherited);
         if let Some(memory) = self.memory.as_ref().filter(|memory| memory.is_script) {
             keep_for_interpreter(memory.descriptor(), &mut command);
+        }
+        if let Some(pmi) = &role.pmi {
+            keep_also(pmi.as_raw_fd(), &mut command);
         }
         if !role.has_own_group {
             ignore_quit(&mut command);
@@ -135,6 +140,13 @@ pub(crate) fn prepare_child(command: &mut Command, keep: Option<RawFd>, inherite
     // SAFETY: the closure runs in a forked child; it makes system calls that are safe there, and
     // neither allocates nor takes a lock, which another thread might hold.
     unsafe { command.pre_exec(set_up) };
+}
+
+/// Arranges that the child keeps one more descriptor.
+fn keep_also(descriptor: RawFd, command: &mut Command) {
+    // SAFETY: the closure makes one system call that is safe there, and neither allocates nor takes
+    // a lock.
+    unsafe { command.pre_exec(move || Ok(keep_open(descriptor)?)) };
 }
 
 /// Arranges that the child announces its group to the guard.

@@ -28,7 +28,7 @@ use crate::program;
 use crate::wire::{self, Input, Report, Start};
 
 /// Descriptors that a node needs for each of its ranks, and for itself.
-const DESCRIPTORS_PER_RANK: u64 = 3;
+pub(super) const DESCRIPTORS_PER_RANK: u64 = 3;
 pub(crate) const DESCRIPTORS_OF_NODE: u64 = 24;
 
 impl Node {
@@ -43,7 +43,7 @@ impl Node {
     }
 
     fn try_start(&mut self, start: &Start) -> Result<(), Failure> {
-        self.check_descriptors(start)?;
+        self.check_descriptors(start, DESCRIPTORS_PER_RANK)?;
         self.job = Some(Assigner::new(start, self.inherited)?);
         let programs = start.programs.iter();
         let programs: Result<Vec<Program>, Failure> = programs
@@ -52,6 +52,7 @@ impl Node {
         let programs = programs?;
         let bound = Bound::new(start)?;
         self.reports.extend(bound.reports(start));
+        self.offer_pmi(start, programs.iter().map(|program| &*program.file))?;
         // Without it only what the ranks of a killed launcher have started lives on.
         self.guard = Guard::new(self.silent_for).ok();
         for place in 0..start.ranks.len() {
@@ -69,11 +70,11 @@ impl Node {
         Ok(())
     }
 
-    fn check_descriptors(&self, start: &Start) -> Result<(), Failure> {
+    pub(super) fn check_descriptors(&self, start: &Start, per_rank: u64) -> Result<(), Failure> {
         let (_, limit) = self.inherited.files;
         let ranks = start.ranks.len();
         let inputs = u64::from(start.input == Input::ForwardedToAll);
-        let need = descriptors(DESCRIPTORS_PER_RANK + inputs, ranks);
+        let need = descriptors(per_rank + inputs, ranks);
         if need <= limit {
             return Ok(());
         }
@@ -164,16 +165,22 @@ impl Node {
             .job
             .as_ref()
             .expect("set before the first rank is started");
-        let variables = assigner.variables(place);
+        let mut variables = assigner.variables(place);
+        let pmi = match &mut self.pmi {
+            Some(pmi) => Some(pmi.open(rank, start, &mut variables)?),
+            None => None,
+        };
         let spawned = program.spawn(Role {
             variables,
+            pmi,
             input,
             has_own_group,
             cpus,
             guard: self.guard.as_ref().map(Guard::pipe),
         })?;
         let (_, limit) = self.inherited.files;
-        let has_room = descriptors(DESCRIPTORS_PER_RANK + 1, start.ranks.len()) <= limit;
+        let per_rank = DESCRIPTORS_PER_RANK + 1 + u64::from(self.pmi.is_some());
+        let has_room = descriptors(per_rank, start.ranks.len()) <= limit;
         let group = if has_room {
             Group::of(spawned.pid)
         } else {

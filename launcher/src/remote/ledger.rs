@@ -9,6 +9,7 @@ use mpi_lite::boot::protocol::CARD_MAX;
 
 use crate::node::{OUTPUT_ON_THE_WAY_MAX, STOPPED_FOR};
 use crate::phase::{Course, Phase, Step};
+use crate::pmi::account::Account;
 use crate::stall::limits;
 use crate::wire::{Answer, Order, Report};
 
@@ -21,6 +22,7 @@ struct Entry {
     is_started: bool,
     has_ended: bool,
     course: Course,
+    pmi: Account,
     stops: u32,
     /// The last question that was answered for it.
     answered: u32,
@@ -38,7 +40,10 @@ impl Entry {
         let is_possible = match answer {
             Answer::State(_) | Answer::Silent(_) => self.course.is_in_mpi(),
             Answer::BeforeInit => self.course.phase() == Phase::Silent,
-            Answer::Finalized => self.course.phase() == Phase::Finalized,
+            Answer::Finalized => {
+                self.course.phase() == Phase::Finalized || self.pmi.has_finalized()
+            }
+            Answer::OtherMpi => self.pmi.is_in_mpi(),
             Answer::Ended => self.has_ended,
         };
         if !is_possible {
@@ -82,6 +87,7 @@ impl Ledger {
             is_started: false,
             has_ended: false,
             course: Course::default(),
+            pmi: Account::default(),
             stops: 0,
             answered: 0,
         };
@@ -109,6 +115,11 @@ impl Ledger {
             Order::Cards(_) => {
                 for entry in &mut self.entries {
                     entry.course = entry.course.after_cards();
+                }
+            }
+            Order::Pmi(command) => {
+                for entry in &mut self.entries {
+                    entry.pmi.obey(entry.rank, command);
                 }
             }
             Order::Describe { question } => self.question = *question,
@@ -221,6 +232,10 @@ impl Ledger {
                 return Err(impossible(&format!("rank {rank} has ended twice")));
             }
             Report::Ended { .. } => entry.has_ended = true,
+            Report::Pmi { event, .. } => {
+                let entered = entry.pmi.enter(event);
+                entered.map_err(|why| impossible(&format!("rank {rank} {why}")))?;
+            }
             Report::Stopped { .. } => {
                 entry.stops += 1;
                 if elapsed.is_none_or(|elapsed| elapsed < STOPPED_FOR * entry.stops) {

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::{Doing, Occasion, RankSeen, Snapshot};
 use crate::failure::printable;
+use crate::pmi;
 use crate::poll::earlier;
 use crate::wire::{Answer, Report};
 
@@ -50,6 +51,8 @@ enum Stage {
     NotStarted,
     BeforeInit,
     InMpi,
+    /// Its program is of another MPI, and does not report that it is blocked.
+    InOtherMpi,
     Finalized,
     Ended,
 }
@@ -99,7 +102,7 @@ impl Rank {
         match self.stage {
             Stage::NotStarted => Some(Doing::BeforeInit),
             Stage::Ended => Some(Doing::Ended),
-            Stage::BeforeInit | Stage::InMpi | Stage::Finalized => None,
+            Stage::BeforeInit | Stage::InMpi | Stage::InOtherMpi | Stage::Finalized => None,
         }
     }
 
@@ -243,6 +246,11 @@ impl Gather {
                 self.enter(place, Stage::InMpi);
                 self.ranks[place].entered_at = Some(now);
             }
+            Report::Pmi { event, .. } => match event {
+                pmi::Event::Init => self.enter(place, Stage::InOtherMpi),
+                pmi::Event::Finalized => self.enter(place, Stage::Finalized),
+                pmi::Event::Fence(_) | pmi::Event::Abort { .. } | pmi::Event::Name(_) => {}
+            },
             Report::Card { .. } => {
                 self.goes_on(place);
                 // A wait before this one has ended, though the rank may not have said so.
@@ -436,6 +444,7 @@ fn doing(answer: &Answer) -> Doing {
         Answer::State(state) => Doing::Answered(state.clone()),
         Answer::BeforeInit => Doing::BeforeInit,
         Answer::Finalized => Doing::Finalized,
+        Answer::OtherMpi => Doing::OtherMpi,
         Answer::Ended => Doing::Ended,
         Answer::Silent(process) => Doing::Silent(*process),
     }

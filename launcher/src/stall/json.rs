@@ -267,6 +267,7 @@ fn doing(nature: Nature) -> &'static str {
         Nature::Finalized => "finalized",
         Nature::Ended => "ended",
         Nature::BeforeInit => "before_init",
+        Nature::OtherMpi => "other_mpi",
         Nature::Computes => "computes",
         Nature::ComputesBeside => "computes_beside",
         Nature::Stopped(_) => "stopped",

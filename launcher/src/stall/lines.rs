@@ -197,6 +197,7 @@ impl Lines<'_, '_> {
                 self.heads(rank, state)
             }
             Doing::BeforeInit => vec![Head::new("has not called MPI_Init".into())],
+            Doing::OtherMpi => vec![Head::new("runs a program of another MPI".into())],
             Doing::Finalized => vec![Head::new("has finalized".into())],
             Doing::Ended => vec![Head::new("has ended".into())],
             Doing::Silent(process) => vec![Head {

@@ -70,6 +70,8 @@ pub enum Doing {
     BeforeInit,
     /// It has finalized, and its process runs on.
     Finalized,
+    /// Its program is of another MPI.
+    OtherMpi,
     /// Its process has ended.
     Ended,
     /// It did not answer in time.

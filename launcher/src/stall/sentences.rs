@@ -330,6 +330,10 @@ fn is_over(nature: Nature, ranks: &[u32]) -> String {
         Nature::Finalized => words("has finalized", "have finalized"),
         Nature::Ended => words("has ended", "have ended"),
         Nature::BeforeInit => words("has not called MPI_Init", "have not called MPI_Init"),
+        Nature::OtherMpi => words(
+            "runs a program of another MPI",
+            "run a program of another MPI",
+        ),
         Nature::Computes => words("computes", "compute"),
         Nature::ComputesBeside => words("computes in another thread", "compute in another thread"),
         Nature::Stopped(state) => {

@@ -406,6 +406,7 @@ fn a_rank_that_is_somewhere_else_is_named_with_those_that_wait_for_it() {
         (silent('R', 0), "rank 2 does not wait in MPI"),
         (silent('S', 10), "rank 2 does not wait in MPI"),
         (Doing::BeforeInit, "rank 2 has not called MPI_Init"),
+        (Doing::OtherMpi, "rank 2 runs a program of another MPI"),
         (Doing::Finalized, "rank 2 has finalized"),
         (Doing::Ended, "rank 2 has ended"),
         (Doing::Unknown, "rank 2 is on a host that did not answer"),

@@ -60,6 +60,7 @@ pub(super) enum Nature {
     Finalized,
     Ended,
     BeforeInit,
+    OtherMpi,
     Computes,
     /// Some of its threads wait.
     ComputesBeside,
@@ -82,6 +83,7 @@ impl Nature {
             Doing::Answered(_) => Nature::Waits,
             Doing::BeforeInit => Nature::BeforeInit,
             Doing::Finalized => Nature::Finalized,
+            Doing::OtherMpi => Nature::OtherMpi,
             Doing::Ended => Nature::Ended,
             Doing::Silent(seen) if seen.stopped_ms.is_some() || matches!(seen.state, 'T' | 't') => {
                 Nature::Stopped(seen.state)

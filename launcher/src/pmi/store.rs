@@ -1,0 +1,129 @@
+//! What ranks have put: keys and values, and how many of them.
+
+use std::collections::BTreeMap;
+
+use super::Put;
+
+/// The longest key, in bytes.
+pub const KEY_MAX: usize = 64;
+
+/// The longest value, in bytes.
+pub const VALUE_MAX: usize = 1024;
+
+/// The most that a rank puts from its Init on, in bytes, with [`PUT_OVERHEAD`] for each put.
+pub const PUTS_MAX: usize = 256 << 10;
+
+/// What a put counts beside its key and its value.
+pub const PUT_OVERHEAD: usize = 32;
+
+/// Keys that begin so are the server's own.
+pub const RESERVED: &str = "PMI_";
+
+/// What a put counts in [`PUTS_MAX`].
+pub fn size((key, value): &Put) -> usize {
+    key.len() + value.len() + PUT_OVERHEAD
+}
+
+/// Checks the lengths of a key and a value.
+///
+/// # Errors
+///
+/// What is too long.
+pub fn check(key: &str, value: &str) -> Result<(), String> {
+    match () {
+        () if key.is_empty() => Err("the key is empty".into()),
+        () if key.len() > KEY_MAX => Err(format!("the key is longer than {KEY_MAX} bytes")),
+        () if value.len() > VALUE_MAX => Err(format!("the value is longer than {VALUE_MAX} bytes")),
+        () => Ok(()),
+    }
+}
+
+/// What a rank has put since the last fence.
+#[derive(Debug, Default)]
+pub struct Puts {
+    list: Vec<Put>,
+    /// Of all puts since Init.
+    bytes: usize,
+}
+
+impl Puts {
+    /// Notes a put.
+    ///
+    /// # Errors
+    ///
+    /// Why the rank may not put it.
+    pub fn add(&mut self, key: &str, value: &str) -> Result<(), String> {
+        check(key, value)?;
+        if key.starts_with(RESERVED) {
+            return Err(format!("keys that begin with {RESERVED} are reserved"));
+        }
+        let put = (key.to_string(), value.to_string());
+        let bytes = self.bytes + size(&put);
+        if bytes > PUTS_MAX {
+            return Err(format!("a rank puts at most {PUTS_MAX} bytes"));
+        }
+        self.bytes = bytes;
+        self.list.push(put);
+        Ok(())
+    }
+
+    /// What has been put since the last time.
+    pub fn take(&mut self) -> Vec<Put> {
+        std::mem::take(&mut self.list)
+    }
+}
+
+/// What the ranks of the job have put, as far as a fence has made it visible.
+#[derive(Debug, Default)]
+pub struct Store {
+    values: BTreeMap<String, String>,
+}
+
+impl Store {
+    /// The value of a key.
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.values.get(key).map(String::as_str)
+    }
+
+    /// Makes visible what the fence has brought. With the first fence of a program what the program
+    /// before it had put is forgotten.
+    pub fn release(&mut self, puts: Vec<Put>, is_first: bool) {
+        if is_first {
+            self.values.clear();
+        }
+        self.values.extend(puts);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_put_is_seen_after_the_fence_and_by_its_own_program_only() {
+        let mut store = Store::default();
+        let put = |key: &str, value: &str| (key.to_string(), value.to_string());
+        store.release(vec![put("a", "1")], true);
+        store.release(vec![put("b", "2")], false);
+        assert_eq!((store.get("a"), store.get("b")), (Some("1"), Some("2")));
+        store.release(vec![put("b", "3")], true);
+        assert_eq!((store.get("a"), store.get("b")), (None, Some("3")));
+    }
+
+    #[test]
+    fn long_keys_long_values_and_too_many_are_refused() {
+        let mut puts = Puts::default();
+        assert!(
+            puts.add(&"k".repeat(KEY_MAX), &"v".repeat(VALUE_MAX))
+                .is_ok()
+        );
+        assert!(puts.add(&"k".repeat(KEY_MAX + 1), "v").is_err());
+        assert!(puts.add("k", &"v".repeat(VALUE_MAX + 1)).is_err());
+        assert!(puts.add("", "v").is_err());
+        assert!(puts.add("PMI_process_mapping", "v").is_err());
+        let all = (0..100_000).filter(|_| puts.add("k", "v").is_ok()).count();
+        assert!(all < PUTS_MAX / PUT_OVERHEAD, "{all}");
+        assert!(puts.take().iter().map(size).sum::<usize>() <= PUTS_MAX);
+        assert!(puts.add("k", "v").is_err());
+    }
+}
