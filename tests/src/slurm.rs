@@ -21,6 +21,8 @@ use crate::scratch::Scratch;
 
 /// Makes the namespaces' networks and starts the daemons.
 const SCRIPT: &str = include_str!("slurm.sh");
+/// The folder of the daemons below the user's.
+const DAEMONS: &str = "daemons";
 /// The nodes' names.
 pub const NODES: [&str; 3] = ["n1", "n2", "n3"];
 /// How long the nodes may take until they are idle.
@@ -54,9 +56,10 @@ impl Slurm {
         command
             .args(["--net", "--pid", "--mount", "--uts", "--fork"])
             .args(["--mount-proc", "--kill-child", "sh", "-c", SCRIPT, "slurm"])
-            .arg(scratch.path())
+            .arg(scratch.path().join(DAEMONS))
             .args(folders_to_keep(scratch.path()));
-        let log = fs::File::create(scratch.path().join("start.out")).expect("a fresh directory");
+        let log = scratch.path().join(DAEMONS).join("start.out");
+        let log = fs::File::create(log).expect("a fresh directory");
         command.stdout(log.try_clone().expect("a file")).stderr(log);
         let unshare = command
             .stdin(Stdio::piped())
@@ -69,27 +72,32 @@ impl Slurm {
         };
         let deadline = Instant::now() + START;
         slurm.wait_until("its daemons start", deadline, |slurm| {
-            slurm.path("up").exists()
+            slurm.daemons("up").exists()
         });
         slurm.first = slurm.first_process();
         slurm.wait_until("its nodes are idle", deadline, Self::is_idle);
         slurm
     }
 
-    /// A file or folder of the cluster's own folder, which all hosts see.
+    /// A file or folder of the user's folder, which all hosts see.
     #[must_use]
     pub fn path(&self, name: &str) -> PathBuf {
         self.scratch.path().join(name)
     }
 
-    /// The cluster's own folder: programs that run inside must lie in it, in the installation or
-    /// outside of `/tmp`.
+    /// A file or folder of the daemons.
+    fn daemons(&self, name: &str) -> PathBuf {
+        self.path(DAEMONS).join(name)
+    }
+
+    /// The user's folder: programs that run inside must lie in it, in the installation or outside
+    /// of `/tmp`.
     #[must_use]
     pub fn scratch(&self) -> &Scratch {
         &self.scratch
     }
 
-    /// A command on the host `login`, in the cluster's own folder.
+    /// A command on the host `login`, in the user's folder.
     #[must_use]
     pub fn job(&self, words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Job {
         self.job_in(self.scratch.path(), words)
@@ -115,7 +123,7 @@ impl Slurm {
     /// If there is no such node.
     #[must_use]
     pub fn job_on(&self, node: &str, words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Job {
-        let path = self.path(node).join("pid");
+        let path = self.daemons(node).join("pid");
         let daemon = fs::read_to_string(&path)
             .unwrap_or_else(|error| panic!("{node} is no running node: {error}"));
         self.enter()
@@ -128,10 +136,11 @@ impl Slurm {
         Job::new("nsenter")
             .args(["--target", &self.first.to_string()])
             .args(["--net", "--pid", "--mount", "--uts"])
-            .env("SLURM_CONF", self.path("slurm.conf"))
+            .env("SLURM_CONF", self.daemons("slurm.conf"))
     }
 
-    /// The processes of the whole cluster that run this program or are scripts of this name.
+    /// The processes of the whole cluster that run this program, by its path on the command line
+    /// or behind an interpreter's.
     #[must_use]
     pub fn running(&self, program: &Path) -> Vec<Process> {
         let is_it = |process: &Process| {
@@ -170,9 +179,9 @@ impl Slurm {
     /// The end of each daemon's log.
     #[must_use]
     pub fn logs(&self) -> String {
-        let mut files = vec![self.path("start.out"), self.path("slurmctld.out")];
+        let mut files = vec![self.daemons("start.out"), self.daemons("slurmctld.out")];
         for node in NODES {
-            files.push(self.path(&format!("{node}.out")));
+            files.push(self.daemons(&format!("{node}.out")));
         }
         let mut text = String::new();
         for file in files {
@@ -234,7 +243,14 @@ fn folders_to_keep(own: &Path) -> Vec<PathBuf> {
 }
 
 fn write_configuration(scratch: &Scratch) {
-    let folder = scratch.path().display();
+    let folder = scratch.path().join(DAEMONS);
+    let write = |name: &str, text: &str| {
+        scratch.write(&format!("{DAEMONS}/{name}"), text);
+    };
+    for name in ["", "spool", "state"] {
+        fs::create_dir(folder.join(name)).expect("a fresh directory");
+    }
+    let folder = folder.display();
     let mut hosts = "127.0.0.1 localhost\n10.99.0.254 login\n".to_owned();
     let mut nodes = String::new();
     for (number, node) in (1..).zip(NODES) {
@@ -255,10 +271,7 @@ fn write_configuration(scratch: &Scratch) {
          {nodes}PartitionName=all Nodes={} Default=YES State=UP OverSubscribe=YES\n",
         NODES.join(",")
     );
-    scratch.write("slurm.conf", &configuration);
-    scratch.write("mpi.conf", &format!("PMIxCliTmpDirBase={folder}/spool\n"));
-    scratch.write("hosts", &hosts);
-    for name in ["spool", "state"] {
-        fs::create_dir(scratch.path().join(name)).expect("a fresh directory");
-    }
+    write("slurm.conf", &configuration);
+    write("mpi.conf", &format!("PMIxCliTmpDirBase={folder}/spool\n"));
+    write("hosts", &hosts);
 }

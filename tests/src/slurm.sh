@@ -2,12 +2,12 @@
 #
 #     unshare --net --pid --mount --uts --fork --mount-proc --kill-child sh -c THIS slurm FOLDER KEEP...
 #
-# FOLDER has `slurm.conf`, `mpi.conf` and `hosts`. `/tmp` is empty but for FOLDER and KEEP, which
-# lie below it. Each node has its own network, mounts and host name; all see the same files. The
+# FOLDER has `slurm.conf`, `mpi.conf` and `hosts`. `/tmp` is empty but for KEEP, folders below it. Each node has its own network, mounts and host name; all see the same files. The
 # programs of a user run beside the controller, on the host `login`. FOLDER/up appears when all
 # daemons are started.
 
 dir=$1
+shift
 exec 3<&0 </dev/null
 set -e
 

@@ -72,7 +72,7 @@ impl Cluster {
     }
 }
 
-/// Two ranks on the first two nodes and one on each other, or as many as there are hosts.
+/// All went well, and these are the hosts of the ranks.
 fn expect_on(outcome: Outcome, size: usize, nodes: &[&str]) {
     let outcome = outcome.expect_code(0);
     let mut hosts = hosts_of_ranks(&outcome, size);
@@ -88,7 +88,7 @@ fn the_nodes_of_the_cluster_are_three_hosts() {
     let mut hosts: Vec<_> = outcome.stdout.lines().collect();
     hosts.sort_unstable();
     assert_eq!(hosts, NODES);
-    let words = ["salloc", "-N3", "sh", "-c", "hostname; echo $SLURM_NODELIST"];
+    let words = ["salloc", "-N3", "sh", "-c", "hostname; echo \"$SLURM_NODELIST\""];
     let outcome = slurm.job(words).run().expect_code(0);
     drop(outcome.expect_stdout("login\nn[1-3]\n"));
     for (mpi, variable) in [(PMI2, "PMI_RANK"), (PMIX, "PMIX_RANK")] {
@@ -200,6 +200,7 @@ fn a_rank_under_srun_that_exits_with_9_does_not_hang_the_others() {
         let moment = Instant::now();
         let job = cluster.srun(&[mpi, "-N3", "-n6"], &victim);
         let outcome = job.args(["exit", "9"]).run().expect_failure();
+        let outcome = outcome.expect_stdout("ready 1 ");
         check_end(&cluster, &victim, &outcome, moment);
     }
 }
@@ -232,7 +233,7 @@ fn a_killed_rank_under_srun_ends_all_and_leaves_no_name() {
 }
 
 #[test]
-fn a_killed_node_daemon_of_all_ranks_leaves_no_name() {
+fn all_ranks_killed_under_srun_leave_no_name() {
     let cluster = Cluster::new();
     let victim = cluster.build("tests/c/faults/victim.c");
     let before = cluster.names();
@@ -273,20 +274,33 @@ fn our_mpirun_in_an_allocation_runs_the_farm_and_gives_its_exit_code() {
 #[test]
 fn our_mpirun_in_a_batch_script_starts_a_rank_on_each_node() {
     let cluster = Cluster::new();
-    let (mpirun, who) = (tool("mpirun"), cluster.who.display());
-    let text = format!("#!/bin/sh\n'{}' '{who}'\n", mpirun.display());
+    let text = format!(
+        "#!/bin/sh\n'{}' '{}'\necho \"code $?\"\n",
+        tool("mpirun").display(),
+        cluster.who.display()
+    );
     let script = cluster.slurm.scratch().write("script", &text);
-    let words = ["sbatch", "--wait", "-N2", "-o", "output"];
-    let outcome = cluster.slurm.job(words).arg(script).run();
-    let output = std::fs::read_to_string(cluster.slurm.path("output"));
-    let (code, report) = (outcome.code, outcome.report());
-    let output = output.unwrap_or_else(|error| panic!("no output: {error}: {report}"));
-    let inside = Outcome {
-        stdout: output,
+    let words = ["sbatch", "-N2", "-o", "output"];
+    let outcome = cluster.slurm.job(words).arg(script).run().expect_code(0);
+    let outcome = Outcome {
+        stdout: wait_for_output(&cluster.slurm.path("output"), "code "),
         ..outcome
     };
-    assert_eq!(code, Some(0), "{}", inside.report());
-    expect_on(inside, 2, &NODES[..2]);
+    expect_on(outcome.expect_stdout("code 0"), 2, &NODES[..2]);
+}
+
+/// What a batch job prints, as soon as it has printed this.
+fn wait_for_output(path: &Path, text: &str) -> String {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        // The file is there when the job begins.
+        let output = std::fs::read_to_string(path).unwrap_or_default();
+        if output.contains(text) && output.ends_with('\n') {
+            return output;
+        }
+        assert!(Instant::now() < deadline, "`{text}` expected: {output}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// The mpirun of Open MPI on this machine.
