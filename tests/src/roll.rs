@@ -13,8 +13,7 @@ pub fn hosts_of_ranks(outcome: &Outcome, size: usize) -> Vec<String> {
         let (of, host) = rest.split_once(" on ")?;
         Some((rank.parse().ok()?, of.parse().ok()?, host.to_owned()))
     };
-    let mut ranks: Vec<(usize, usize, String)> =
-        outcome.stdout.lines().filter_map(parse).collect();
+    let mut ranks: Vec<(usize, usize, String)> = outcome.stdout.lines().filter_map(parse).collect();
     ranks.sort();
     let is_right = ranks.len() == size
         && ranks

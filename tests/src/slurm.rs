@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::install::prefix;
+use crate::install::{prefix, source_root};
 use crate::job::Job;
 use crate::process::Process;
 use crate::scratch::Scratch;
@@ -49,6 +49,15 @@ impl Slurm {
     /// If something is missing, or a node is not idle within a minute; prints the daemons' logs.
     #[must_use]
     pub fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    /// As [`Self::start`]; these folders are seen inside even if they lie in `/tmp`.
+    ///
+    /// # Panics
+    /// As [`Self::start`].
+    #[must_use]
+    pub fn start_with(folders: &[&Path]) -> Self {
         check_machine();
         let scratch = Scratch::new("slurm");
         write_configuration(&scratch);
@@ -57,7 +66,7 @@ impl Slurm {
             .args(["--net", "--pid", "--mount", "--uts", "--fork"])
             .args(["--mount-proc", "--kill-child", "sh", "-c", SCRIPT, "slurm"])
             .arg(scratch.path().join(DAEMONS))
-            .args(folders_to_keep(scratch.path()));
+            .args(folders_in_tmp(&[&[scratch.path()], folders].concat()));
         let log = scratch.path().join(DAEMONS).join("start.out");
         let log = fs::File::create(log).expect("a fresh directory");
         command.stdout(log.try_clone().expect("a file")).stderr(log);
@@ -90,8 +99,8 @@ impl Slurm {
         self.path(DAEMONS).join(name)
     }
 
-    /// The user's folder: programs that run inside must lie in it, in the installation or outside
-    /// of `/tmp`.
+    /// The user's folder: a program that runs inside lies in it, in the installation, in the source
+    /// tree or outside of `/tmp`.
     #[must_use]
     pub fn scratch(&self) -> &Scratch {
         &self.scratch
@@ -105,11 +114,7 @@ impl Slurm {
 
     /// A command on the host `login`, in another folder.
     #[must_use]
-    pub fn job_in(
-        &self,
-        folder: &Path,
-        words: impl IntoIterator<Item = impl AsRef<OsStr>>,
-    ) -> Job {
+    pub fn job_in(&self, folder: &Path, words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Job {
         // Entering the mounts leaves the working directory behind.
         self.enter()
             .args(["sh", "-c", "cd \"$0\" && exec \"$@\""])
@@ -235,9 +240,11 @@ fn check_machine() {
     }
 }
 
-/// What must be seen inside although it lies in `/tmp`.
-fn folders_to_keep(own: &Path) -> Vec<PathBuf> {
-    let mut folders = vec![own.to_path_buf(), prefix()];
+/// What must be seen inside although it lies in `/tmp`: these folders, the installation, and the
+/// source tree.
+fn folders_in_tmp(folders: &[&Path]) -> Vec<PathBuf> {
+    let mut folders: Vec<_> = folders.iter().map(|folder| folder.to_path_buf()).collect();
+    folders.extend([prefix(), source_root()]);
     folders.retain(|folder| folder.starts_with("/tmp"));
     folders
 }
@@ -255,7 +262,9 @@ fn write_configuration(scratch: &Scratch) {
     let mut nodes = String::new();
     for (number, node) in (1..).zip(NODES) {
         hosts.push_str(&format!("10.99.0.{number} {node}\n"));
-        nodes.push_str(&format!("NodeName={node} NodeAddr=10.99.0.{number} CPUs=4\n"));
+        nodes.push_str(&format!(
+            "NodeName={node} NodeAddr=10.99.0.{number} CPUs=4\n"
+        ));
     }
     let configuration = format!(
         "ClusterName=lab\nSlurmctldHost=login(10.99.0.254)\nSlurmctldPort=6817\n\

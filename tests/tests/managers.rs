@@ -53,7 +53,7 @@ fn hydra_and_flux_start_a_job_of_our_programs() {
     for ranks in [1, 3, 4] {
         for (_, job) in managers(ranks) {
             let outcome = job.arg(&programs.who).run().expect_code(0);
-            hosts_of_ranks(&outcome, ranks);
+            drop(hosts_of_ranks(&outcome, ranks));
         }
     }
     let pingpong = programs.build("benches/c/pingpong.c");
@@ -73,7 +73,7 @@ fn a_job_of_twenty_ranks_starts_under_hydra_and_flux() {
     let programs = Programs::new();
     for (_, job) in managers(20) {
         let outcome = job.arg(&programs.who).run().expect_code(0);
-        hosts_of_ranks(&outcome, 20);
+        drop(hosts_of_ranks(&outcome, 20));
     }
 }
 
@@ -83,7 +83,7 @@ fn ranks_of_hydra_and_flux_work_over_the_network_too() {
     for (_, job) in managers(3) {
         let job = job.env("MPILITE_TRANSPORT", "rmpp");
         let outcome = job.arg(&programs.who).run().expect_code(0);
-        hosts_of_ranks(&outcome, 3);
+        drop(hosts_of_ranks(&outcome, 3));
     }
 }
 
@@ -103,7 +103,7 @@ fn an_unset_attribute_of_a_manager_is_unset_in_mpi() {
     let programs = Programs::new();
     for (_, job) in managers(2) {
         let outcome = job.arg(&programs.who).arg("appnum").run().expect_code(0);
-        hosts_of_ranks(&outcome, 2);
+        drop(hosts_of_ranks(&outcome, 2));
         let is_negative = outcome.stdout.contains(" -1");
         assert!(!is_negative, "{}", outcome.report());
     }

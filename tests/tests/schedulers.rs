@@ -54,7 +54,9 @@ impl Cluster {
         let list = ["find", "/tmp", "/dev/shm", "-xdev", "-mindepth", "1"];
         let mut names = self.slurm.job(list).run().expect_code(0).stdout;
         for node in NODES {
-            let job = self.slurm.job_on(node, ["find", "/dev/shm", "-mindepth", "1"]);
+            let job = self
+                .slurm
+                .job_on(node, ["find", "/dev/shm", "-mindepth", "1"]);
             names.push_str(&job.run().expect_code(0).stdout);
         }
         names
@@ -88,11 +90,19 @@ fn the_nodes_of_the_cluster_are_three_hosts() {
     let mut hosts: Vec<_> = outcome.stdout.lines().collect();
     hosts.sort_unstable();
     assert_eq!(hosts, NODES);
-    let words = ["salloc", "-N3", "sh", "-c", "hostname; echo \"$SLURM_NODELIST\""];
+    let words = [
+        "salloc",
+        "-N3",
+        "sh",
+        "-c",
+        "hostname; echo \"$SLURM_NODELIST\"",
+    ];
     let outcome = slurm.job(words).run().expect_code(0);
     drop(outcome.expect_stdout("login\nn[1-3]\n"));
     for (mpi, variable) in [(PMI2, "PMI_RANK"), (PMIX, "PMIX_RANK")] {
-        let outcome = slurm.job(["srun", mpi, "-N3", "-n6", "printenv", variable]).run();
+        let outcome = slurm
+            .job(["srun", mpi, "-N3", "-n6", "printenv", variable])
+            .run();
         let outcome = outcome.expect_code(0);
         let mut ranks: Vec<_> = outcome.stdout.lines().collect();
         ranks.sort_unstable();
@@ -162,7 +172,8 @@ const PYTHON: &str = "MPILITE_PYTHON";
 fn srun_starts_a_program_of_mpi4py() {
     let python = std::env::var(PYTHON)
         .unwrap_or_else(|_| panic!("{PYTHON} is not set: `make test-schedulers` sets it"));
-    let slurm = Slurm::start();
+    let folder = Path::new(&python).ancestors().nth(2);
+    let slurm = Slurm::start_with(&[folder.expect("FOLDER/bin/python")]);
     for mpi in [PMI2, PMIX] {
         let job = slurm.job(["srun", mpi, "-N3", "-n6", &python, "-m", "mpi4py"]);
         let script = c_source("tests/c/managed/who.py");

@@ -1,7 +1,7 @@
 /* A job that says where its ranks are, whoever started it.
  *
  *     who                 each rank prints "rank R of N on HOST", after a sum and a barrier
- *     who appnum          the same, and rank 0 prints MPI_APPNUM and MPI_UNIVERSE_SIZE if they are set
+ *     who appnum          the same, and rank 0 prints MPI_APPNUM and MPI_UNIVERSE_SIZE if set
  *     who stdin           the same, and rank 0 prints the bytes of its standard input
  *     who abort CODE      rank 1 calls MPI_Abort(CODE), the others are blocked in MPI_Recv
  */
