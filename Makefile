@@ -9,7 +9,7 @@ RANKS  ?= 4
 
 # The steps of a target run in their order; cargo is parallel in itself.
 .NOTPARALLEL:
-.PHONY: demo test test-transports install install-built check-prefix uninstall stage build prerequisites bench compare plots laboratory check soak fuzz mutants miri tsan doc clean
+.PHONY: demo test test-transports test-schedulers install install-built check-prefix uninstall stage build prerequisites bench compare plots laboratory check soak fuzz mutants miri tsan doc clean
 
 # Builds everything, compiles two C programs with our mpicc, runs them with our mpirun.
 demo: stage
@@ -28,6 +28,14 @@ test: prerequisites stage
 test-transports: prerequisites stage
 	TEST_ALL_TRANSPORTS=1 MPILITE_PREFIX="$(STAGE)" \
 	  $(CARGO) test --package mpi-lite-tests --test c
+
+# Our programs under Slurm (`srun`, `salloc`, `sbatch`; three nodes in namespaces of this machine)
+# and under Open MPI's mpirun, in C and in Python. Needs root; installs what is missing.
+test-schedulers: stage
+	@sh tests/prerequisites.sh schedulers
+	@sh tests/mpi4py.sh "$(STAGE)" "$(TARGET)/mpi4py"
+	MPILITE_PREFIX="$(STAGE)" MPILITE_PYTHON="$(TARGET)/mpi4py/bin/python" \
+	  $(CARGO) test --package mpi-lite-tests --features schedulers --test schedulers
 
 # Lists what the tests need and what is missing; as root it says what it installs, and does it.
 prerequisites:
@@ -85,7 +93,8 @@ laboratory: stage
 # What a change must pass before the tests are worth running.
 check:
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets --features rmpp-core/planted,mpi-lite/sim -- -D warnings
+	$(CARGO) clippy --workspace --all-targets \
+	  --features rmpp-core/planted,mpi-lite/sim,mpi-lite-tests/schedulers -- -D warnings
 	$(CARGO) test --package mpi-lite-tests --test tidy
 	@CARGO="$(CARGO)" sh tests/deny.sh
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items

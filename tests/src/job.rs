@@ -91,6 +91,25 @@ impl Job {
         self
     }
 
+    /// Removes a variable that the test itself may have.
+    #[must_use]
+    pub fn without_env(mut self, name: &str) -> Self {
+        self.command.env_remove(name);
+        self
+    }
+
+    /// Standard input comes from this file, and not from nowhere.
+    ///
+    /// # Panics
+    /// If it cannot be opened.
+    #[must_use]
+    pub fn stdin(mut self, path: &Path) -> Self {
+        let file = File::open(path);
+        let file = file.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        self.command.stdin(file);
+        self
+    }
+
     /// The directory to run in.
     #[must_use]
     pub fn directory(mut self, path: &Path) -> Self {

@@ -8,7 +8,9 @@ mod install;
 mod job;
 mod process;
 mod program;
+mod roll;
 mod scratch;
+mod slurm;
 mod ssh;
 pub mod tidy;
 pub mod wire;
@@ -17,5 +19,7 @@ pub use install::{build, build_with, c_source, compile, prefix, source_root, too
 pub use job::{Job, Outcome, Running};
 pub use process::{Process, SOON, udp_ports, wait_until_gone};
 pub use program::{Exit, Program, programs, transports};
+pub use roll::hosts_of_ranks;
 pub use scratch::Scratch;
+pub use slurm::{NODES, Slurm};
 pub use ssh::{SshFiles, SshServer};

@@ -17,6 +17,11 @@ fn stub(folder: &Path, name: &str, body: &str) {
 /// Runs the script as this user, without `cmake`. Returns what it prints, and in between the calls
 /// of `apt-get`, which makes `cmake` if `can_install`.
 fn run(user: u32, can_install: bool) -> Vec<String> {
+    run_without("cmake", &[], (user, can_install))
+}
+
+/// The same with these arguments, without another program.
+fn run_without(missing: &str, arguments: &[&str], (user, can_install): (u32, bool)) -> Vec<String> {
     let scratch = Scratch::new("prerequisites");
     let (folder, log) = (scratch.path().join("bin"), scratch.path().join("log"));
     fs::create_dir(&folder).expect("a folder");
@@ -26,22 +31,22 @@ fn run(user: u32, can_install: bool) -> Vec<String> {
         .lines()
         .filter_map(|line| line.strip_prefix("    need "));
     for name in needed.filter_map(|line| line.split(' ').next()) {
-        if name != "cmake" {
+        if name != missing {
             stub(&folder, name, "exit 0");
         }
     }
     stub(&folder, "id", &format!("echo {user}"));
-    let cmake = folder.join("cmake");
+    let installed = folder.join(missing);
     let install = format!(
-        "echo \"apt-get $*\" >>'{}'\nif {can_install}; then\n    : >'{cmake}'\n    \
-         /bin/chmod 755 '{cmake}'\nfi",
+        "echo \"apt-get $*\" >>'{}'\nif {can_install}; then\n    : >'{installed}'\n    \
+         /bin/chmod 755 '{installed}'\nfi",
         log.display(),
-        cmake = cmake.display()
+        installed = installed.display()
     );
     stub(&folder, "apt-get", &install);
     let output = File::options().create(true).append(true).open(&log);
     let mut command = Command::new("/bin/sh");
-    command.arg(script).env("PATH", &folder);
+    command.arg(script).args(arguments).env("PATH", &folder);
     let status = command.stdout(output.expect("a log")).status();
     assert!(status.expect("a shell").success());
     let log = fs::read_to_string(log).expect("the log");
@@ -73,4 +78,19 @@ fn root_reads_what_could_not_be_installed() {
     let lines = run(0, false);
     let last = lines.last().expect("a line");
     assert!(last.contains("cmake (package cmake):"), "{lines:?}");
+}
+
+#[test]
+fn what_the_tests_of_schedulers_need_is_asked_for_by_their_name_only() {
+    let has_srun = |lines: &[String]| {
+        let line = "srun (package slurm-client):";
+        lines.iter().any(|it| it.contains(line))
+    };
+    let lines = run_without("srun", &["schedulers"], (1000, false));
+    assert!(has_srun(&lines), "{lines:?}");
+    let lines = run_without("srun", &[], (1000, false));
+    assert_eq!(lines, [""; 0], "{lines:?}");
+    let lines = run_without("cmake", &["schedulers"], (1000, false));
+    let text = lines.join("\n");
+    assert!(!has_srun(&lines) && !text.contains("cmake"), "{lines:?}");
 }

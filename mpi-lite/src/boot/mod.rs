@@ -209,10 +209,10 @@ impl Boot {
     pub fn from_environment() -> Result<Boot, BootError> {
         match origin(|name| std::env::var_os(name))? {
             Origin::Launcher(fd) => Ok(Boot::Launched(Client::connect(fd)?)),
-            Origin::Pmi(place) => Ok(match pmi::connect(place)? {
-                Some(manager) => Boot::Managed(Box::new(Managed::join(manager)?)),
-                None => Boot::Single(Single::new()),
-            }),
+            Origin::Pmi(place) => {
+                let manager = pmi::connect(place)?;
+                Ok(Boot::Managed(Box::new(Managed::join(manager)?)))
+            }
             Origin::Pmix => Ok(match pmix::connect(&|name| std::env::var_os(name))? {
                 Some(manager) => Boot::Managed(Box::new(Managed::join(manager)?)),
                 None => Boot::Single(Single::new()),

@@ -140,7 +140,7 @@ pub(super) fn is_there(variable: &impl Fn(&str) -> Option<OsString>) -> bool {
     variable("PMIX_NAMESPACE").is_some() && variable("PMIX_RANK").is_some()
 }
 
-/// Connects to the server. Returns `None` if there is none, or it has started this process alone.
+/// Connects to the server. Returns `None` if there is none and this process was started alone.
 ///
 /// # Errors
 /// The library is missing, or the server does not do what it must.
@@ -190,10 +190,7 @@ pub(super) fn connect(
     };
     pmix.size = size;
     pmix.appnum = pmix.number(me.rank, "pmix.appnum");
-    match size {
-        1 => Ok(None),
-        _ => Ok(Some(Box::new(pmix))),
-    }
+    Ok(Some(Box::new(pmix)))
 }
 
 /// The server, by what else it leaves in the environment.

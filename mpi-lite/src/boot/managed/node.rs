@@ -92,6 +92,8 @@ struct Peer {
     stream: UnixStream,
     frames: Frames,
     beside: Beside,
+    /// The ranks of the node, and whether descriptors came with them.
+    welcome: Option<(Vec<u32>, bool)>,
     /// The cards that have come, one of a rank or those of all.
     cards: Option<Vec<Vec<u8>>>,
     has_left: bool,
@@ -114,6 +116,7 @@ impl Peer {
             stream,
             frames: Frames::default(),
             beside: Beside::default(),
+            welcome: None,
             cards: None,
             has_left: false,
         })
@@ -190,7 +193,11 @@ impl Peer {
                 self.has_left = true;
                 return Err(Loss::Aborted);
             }
-            Message::Here { .. } | Message::Welcome { .. } => {
+            Message::Welcome {
+                ranks,
+                shares_memory,
+            } => self.welcome = Some((ranks, shares_memory)),
+            Message::Here { .. } => {
                 let pid = self.pid;
                 return Err(Loss::Broken(format!("process {pid} sent a wrong message")));
             }
@@ -317,28 +324,21 @@ impl Neighbours {
             .try_for_each(|peer| peer.send(&message, shared))
     }
 
-    /// Waits for the ranks of the node and what they share.
+    /// Waits for the ranks of the node and what they share. They may come before the fence ends that
+    /// this rank is in.
     pub(super) fn await_welcome(&mut self) -> Result<(Vec<u32>, Option<Shared>), Loss> {
-        let Some(first) = self.peers.first_mut() else {
-            return Err(Loss::Broken("there is no first rank".into()));
-        };
-        first
-            .stream
-            .set_read_timeout(None)
-            .map_err(|error| broken("a socket", error))?;
-        match first.receive()? {
-            Message::Welcome {
-                ranks,
-                shares_memory,
-            } => {
+        loop {
+            let first = self.peers.first_mut();
+            let first = first.ok_or_else(|| Loss::Broken("there is no first rank".into()))?;
+            if let Some((ranks, shares_memory)) = first.welcome.take() {
                 let needed = if shares_memory { ranks.len() + 1 } else { 0 };
                 let beside = std::mem::take(&mut first.beside);
                 let shared = beside.sort_for(needed);
                 let shared = shared.map_err(|error| Loss::Broken(error.to_string()))?;
-                Ok((ranks, shared))
+                return Ok((ranks, shared));
             }
-            Message::Ending => Err(Loss::Aborted),
-            _ => Err(first.lost()),
+            self.wait();
+            self.look()?;
         }
     }
 

@@ -49,7 +49,7 @@ pub(super) enum Place {
 }
 
 /// Finds the process manager in the environment; `None` without one, and if it has started this
-/// process alone.
+/// process alone and does not wait for it.
 ///
 /// # Errors
 /// The environment contradicts itself.
@@ -101,11 +101,11 @@ fn name(variable: &impl Fn(&str) -> Option<OsString>) -> &'static str {
     found.map_or("a process manager (PMI)", |(_, name)| name)
 }
 
-/// Connects to the process manager. Returns `None` if it has started this process alone.
+/// Connects to the process manager.
 ///
 /// # Errors
 /// It is not there, or speaks neither version.
-pub(super) fn connect(place: Place) -> Result<Option<Box<dyn Manager>>, BootError> {
+pub(super) fn connect(place: Place) -> Result<Box<dyn Manager>, BootError> {
     let (mut wire, known, job) = match place {
         Place::Socket {
             fd,
@@ -113,20 +113,17 @@ pub(super) fn connect(place: Place) -> Result<Option<Box<dyn Manager>>, BootErro
             size,
             job,
             name,
-        } => (Wire::inherited(fd, name)?, Some((rank, size)), job),
+        } => (Wire::inherited(fd, name)?, (rank, size), job),
         Place::Port { address, id, name } => {
             let mut wire = Wire::connect(&address, name)?;
             let who = one::introduce(&mut wire, id)?;
-            (wire, Some(who), String::new())
+            (wire, who, String::new())
         }
     };
-    let (rank, size) = known.unwrap_or_default();
-    if size == 1 {
-        return Ok(None);
-    }
+    let (rank, size) = known;
     let takes_two = std::env::var_os("MPILITE_PMI").is_some_and(|version| version == "2");
     if !takes_two && one::begin(&mut wire)? {
-        return Ok(Some(Box::new(one::One::new(wire, rank, size)?)));
+        return Ok(Box::new(one::One::new(wire, rank, size)?));
     }
-    Ok(Some(Box::new(two::Two::new(wire, rank, &job)?)))
+    Ok(Box::new(two::Two::new(wire, rank, &job)?))
 }

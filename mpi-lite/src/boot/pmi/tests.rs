@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 
 use super::two::Two;
 use super::wire::Wire;
-use super::{one, two};
+use super::one;
 use crate::boot::managed::{Managed, Manager};
 use crate::boot::{Asked, BootError};
 
@@ -286,7 +286,7 @@ fn a_manager_that_refuses_version_1_is_asked_for_version_2() {
     assert!(!one::begin(&mut wire).unwrap());
     let refusal = b"cmd=response_to_init rc=-1 pmi_version=1 pmi_subversion=1\n";
     theirs.write_all(refusal).unwrap();
-    let error = two::Two::new(wire, 0, "1.0").unwrap_err().to_string();
+    let error = Two::new(wire, 0, "1.0").unwrap_err().to_string();
     assert!(error.contains("neither PMI 1 nor PMI 2"), "{error}");
 }
 
@@ -307,7 +307,7 @@ fn nonsense_of_a_manager_is_an_error_that_shows_it() {
     let wire = Wire::over(ours.into(), "a manager", None);
     theirs.write_all(b"cmd=x rc=0\nabcdef").unwrap();
     assert!(matches!(
-        two::Two::new(wire, 0, ""),
+        Two::new(wire, 0, ""),
         Err(BootError::Manager { .. })
     ));
 }
