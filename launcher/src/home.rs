@@ -1,5 +1,5 @@
-//! How an agent that srun has started finds `mpirun`: it connects to all its addresses at a time,
-//! and the first that proves to be of the job is taken.
+//! How an agent that srun has started finds `mpirun`: it tries its addresses, the one from which srun
+//! has reached this node first, and takes the first that proves to be of the job.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
@@ -12,6 +12,10 @@ use crate::remote::srun::HOME;
 
 /// How long a connection, or an answer on it, may take.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// After this time without an answer the next address is tried as well. So the agents of a job all
+/// take the same address if they can.
+const HEAD_START: Duration = Duration::from_secs(2);
 
 /// Where `mpirun` is, and the proof that one is of its job.
 #[derive(Debug, Clone)]
@@ -67,6 +71,9 @@ impl Home {
                 // Nobody listens any more once another address has led there.
                 sender.send(home.connect_to(address)).ok();
             });
+            if let Ok(Ok(stream)) = receiver.recv_timeout(HEAD_START) {
+                return Ok(stream);
+            }
         }
         drop(sender);
         receiver.into_iter().flatten().next().ok_or_else(|| {
