@@ -5,7 +5,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use mpi_lite::boot::protocol::Secure;
@@ -23,7 +23,7 @@ use crate::nearest::nearest;
 use crate::network;
 use crate::options::{Entry, Meaning, OPTIONS, Value, dashed, find};
 use crate::output::Style;
-use crate::part::{self, Part, Reader};
+use crate::part::{Part, Reader};
 use crate::remote::settings::Launcher;
 use crate::stall::settings as stall;
 use crate::wire::Asked;
@@ -256,7 +256,7 @@ const WHOLE_NUMBER: &str = "a whole number from 1 to 1000000";
 impl Options {
     /// Reads options up to the program, and its name. Returns the request if it is to do something
     /// else than to run a job.
-    fn read(
+    pub(crate) fn read(
         &mut self,
         words: &mut impl Iterator<Item = OsString>,
         may_come: &dyn Fn(&Entry) -> bool,
@@ -294,91 +294,6 @@ impl Options {
             }
         }
         Ok(None)
-    }
-
-    /// Reads the parts behind the first one.
-    fn read_programs(
-        &mut self,
-        mut words: Reader<impl Iterator<Item = OsString>>,
-        mut first: Part,
-    ) -> Result<(), Failure> {
-        first.ranks = self.ranks;
-        if first.program == ":" {
-            return Err(Failure::usage(
-                "part 1 of the command line: no program is named",
-            ));
-        }
-        if first.program.is_empty() {
-            return Err(Failure::usage("no program is named; see mpirun --help"));
-        }
-        self.programs.push(first);
-        while words.has_more {
-            let number = self.programs.len() + 1;
-            let place = format!("part {number} of the command line");
-            let part = read_part(&mut words).map_err(|failure| part::at(&place, failure))?;
-            self.programs.push(part);
-        }
-        self.count_ranks(|number| format!("part {number} of the command line"))
-    }
-
-    /// Reads the programs of `--app`. What stands on the command line holds for each of them.
-    fn read_app_file(&mut self, file: &Path, general: &Part) -> Result<(), Failure> {
-        if !general.program.is_empty() {
-            let shown = printable(&general.program.to_string_lossy());
-            return Err(Failure::usage(format!(
-                "--app names the programs of the job: leave out '{shown}'"
-            )));
-        }
-        if self.ranks.is_some() {
-            return Err(Failure::usage(
-                "-n does not go with --app: give it on the lines of the file",
-            ));
-        }
-        let mut places = Vec::new();
-        for (place, words) in part::lines(file)? {
-            let mut words = Reader::new(words.into_iter());
-            let part = read_part(&mut words).map_err(|failure| part::at(&place, failure))?;
-            self.programs.push(part);
-            places.push(place);
-        }
-        for part in &mut self.programs {
-            part.inherit(general);
-        }
-        self.count_ranks(|number| places[number - 1].clone())
-    }
-
-    /// Adds up the ranks of all programs. `place` is that of a program by its number from 1.
-    fn count_ranks(&mut self, place: impl Fn(usize) -> String) -> Result<(), Failure> {
-        let mut sum: u32 = 0;
-        for (index, part) in self.programs.iter().enumerate() {
-            match part.ranks {
-                Some(ranks) => sum = sum.saturating_add(ranks),
-                None if self.programs.len() == 1 => return Ok(()),
-                None => {
-                    let shown = printable(&part.program.to_string_lossy());
-                    return Err(Failure::usage(format!(
-                        "{}: '{shown}' needs -n N: each of several programs has its own number of \
-                         ranks",
-                        place(index + 1)
-                    )));
-                }
-            }
-        }
-        if sum > RANKS_MAX {
-            return Err(Failure::usage(format!(
-                "the programs have {sum} ranks together; {RANKS_MAX} are possible"
-            )));
-        }
-        self.ranks = Some(sum);
-        Ok(())
-    }
-
-    /// What the user last set for this variable by an option, of all programs or of one.
-    pub(crate) fn exported(&self, name: &str) -> Option<&Export> {
-        let of_parts = self.programs.iter().flat_map(|part| &part.exports);
-        let mut all: Vec<&Export> = self.exports.iter().chain(of_parts).collect();
-        all.reverse();
-        all.into_iter().find(|(known, _)| known == name)
     }
 
     fn set(&mut self, meaning: Meaning, value: &OsStr, name: &str) -> Result<(), Failure> {
@@ -497,20 +412,6 @@ impl Options {
         }
         Ok(())
     }
-}
-
-/// Reads a part with its own options only.
-fn read_part(words: &mut Reader<impl Iterator<Item = OsString>>) -> Result<Part, Failure> {
-    let mut options = Options::default();
-    options.read(words, &Entry::is_of_program)?;
-    let mut part = options.part;
-    if part.program == ":" || part.program.is_empty() {
-        return Err(Failure::usage("no program is named"));
-    }
-    part.arguments = words.rest_of_part();
-    part.ranks = options.ranks;
-    part.hosts = options.hosts;
-    Ok(part)
 }
 
 /// The variable of `-env NAME VALUE`.

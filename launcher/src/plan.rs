@@ -294,8 +294,8 @@ fn plan_program(
     })
 }
 
-/// Finds the program on this machine. If no rank of it runs here and it is not sent to others, it may
-/// be missing here: then the other nodes look for the name.
+/// Finds the program on this machine. If no rank of it runs here and it is not sent to others, it
+/// may be missing here: then the other nodes look for the name.
 fn find_program(
     part: &Part,
     (directory, path): (&Path, Option<&OsStr>),

@@ -38,8 +38,8 @@ fn one_rank_reads_everything_wherever_it_is() {
 fn all_ranks_get_a_copy_at_the_pace_of_the_slowest() {
     for hosts in ["localhost:4", "n1:2,n2:2", "localhost:2,n2:2"] {
         let line = ["-n", "4", "--host", hosts, "--stdin", "all"];
-        let script = "case $MPILITE_RANK in \
-             0) sleep 0.3; cksum;; 1) cksum;; 2) exit 0;; 3) exec <&-; sleep 0.1; echo closed;; esac";
+        let script = "case $MPILITE_RANK in 0) sleep 0.3; cksum;; 1) cksum;; 2) exit 0;; \
+             3) exec <&-; sleep 0.1; echo closed;; esac";
         let sorted = fed(&line, script).sorted();
         assert_eq!(sorted.len(), 3, "{hosts}: {sorted:?}");
         assert_eq!(sorted[0], sorted[1], "{hosts}");

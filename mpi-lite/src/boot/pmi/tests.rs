@@ -6,9 +6,9 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
+use super::one;
 use super::two::Two;
 use super::wire::Wire;
-use super::one;
 use crate::boot::managed::{Managed, Manager};
 use crate::boot::{Asked, BootError};
 
