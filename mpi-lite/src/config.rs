@@ -320,6 +320,9 @@ settings! {
     /// rank, `.` and a number. `mpirun --packets` and `--sequence` set it for the ranks of their
     /// host, and read the files.
     packets: path = "no records", "MPILITE_PACKETS";
+    /// Version of PMI, 1 or 2, in which a rank speaks to a process manager of others. If version 1
+    /// is refused the rank takes version 2.
+    pmi: number = 1, "MPILITE_PMI";
 }
 
 fn number(variable: &str, text: &str) -> Result<u64, String> {

@@ -19,6 +19,7 @@ use std::os::fd::RawFd;
 
 use super::BootError;
 use super::managed::Manager;
+use crate::config::Settings;
 use wire::Wire;
 
 /// Where the process manager waits, by the environment.
@@ -121,8 +122,8 @@ pub(super) fn connect(place: Place) -> Result<Box<dyn Manager>, BootError> {
         }
     };
     let (rank, size) = known;
-    let takes_two = std::env::var_os("MPILITE_PMI").is_some_and(|version| version == "2");
-    if !takes_two && one::begin(&mut wire)? {
+    let version = Settings::from_environment().map_err(BootError::System)?.pmi;
+    if version != 2 && one::begin(&mut wire)? {
         return Ok(Box::new(one::One::new(wire, rank, size)?));
     }
     Ok(Box::new(two::Two::new(wire, rank, &job)?))
