@@ -342,14 +342,14 @@ impl Srun {
         let Some(process) = self.process.as_ref().filter(|_| self.is_listening()) else {
             return;
         };
-        let complaints = process.complaints();
+        let complaints = process.fate().complaints();
         let is_unknown = complaints.contains("unrecognized option") && self.has_overlap;
         if is_unknown && complaints.contains("--overlap") {
             // Slurm before 20.11 overlaps all steps.
             self.has_overlap = false;
             return self.spawn();
         }
-        let how = process.how_it_ended("srun");
+        let how = process.fate().how_it_ended("srun");
         self.fail(&format!("cannot be reached: {how}"));
     }
 
@@ -363,7 +363,7 @@ impl Srun {
         let complaint = self
             .process
             .as_ref()
-            .map_or(String::new(), Process::complaint);
+            .map_or(String::new(), |process| process.fate().complaint());
         let hosts = if missing.len() == 1 { "host" } else { "hosts" };
         self.has_failed = true;
         self.listener = None;
