@@ -16,7 +16,7 @@ use crate::job::{Effect, Job};
 use crate::link::Link;
 use crate::machine;
 use crate::network::Wanted;
-use crate::node::{Inherited, Node};
+use crate::node::Node;
 use crate::output::{Origin, Output, Trouble};
 use crate::packets::Capture;
 use crate::plan::Plan;
@@ -117,23 +117,6 @@ fn timeout(options: &Options) -> Result<Option<(Duration, &'static str)>, Failur
     }
 }
 
-/// The srun that starts the agents, if one does.
-fn srun(
-    plan: &Plan,
-    way: &remote::settings::Settings,
-    inherited: Inherited,
-) -> Result<Option<Srun>, Failure> {
-    let places = plan.placement.places.iter().enumerate();
-    let others = places.filter(|(_, place)| !place.is_here);
-    let nodes: Vec<(String, usize)> = others
-        .map(|(number, place)| (place.host.clone(), number))
-        .collect();
-    match way.launcher {
-        Launcher::Srun if !nodes.is_empty() => Ok(Some(Srun::new(nodes, way, inherited)?)),
-        _ => Ok(None),
-    }
-}
-
 struct Server {
     plan: Plan,
     job: Job,
@@ -184,7 +167,7 @@ impl Server {
                 }
             });
         }
-        let srun = srun(&plan, way, inherited)?;
+        let srun = Srun::of(&plan.placement.places, way, inherited)?;
         let style = options.style;
         let size = plan.placement.size;
         let directory = options.output_directory.as_deref();
@@ -216,6 +199,7 @@ impl Server {
     fn serve(&mut self) -> u8 {
         loop {
             let now = Instant::now();
+            self.tree.exchange(&mut self.links, now);
             self.connect_and_start(now);
             self.tick(now);
             self.hear_all(now);

@@ -17,10 +17,11 @@ use nix::unistd::Pid;
 use super::carrier::Connection;
 use super::process::Process;
 use super::proof::{self, ANSWER_MAX, BLOCK, GREETING, Token, Verdict};
-use super::settings::Settings;
+use super::settings::{Launcher, Settings};
 use crate::address;
 use crate::failure::{Failure, printable};
 use crate::node::Inherited;
+use crate::place::Place;
 use crate::poll::{self, Interests, earlier};
 
 /// The variable with token, port and addresses, for agents alone.
@@ -79,6 +80,27 @@ pub struct Srun {
 }
 
 impl Srun {
+    /// The step for the places on other hosts, if srun starts the agents and there are any.
+    ///
+    /// # Errors
+    ///
+    /// As [`Srun::new`].
+    pub fn of(
+        places: &[Place],
+        settings: &Settings,
+        inherited: Inherited,
+    ) -> Result<Option<Srun>, Failure> {
+        let places = places.iter().enumerate();
+        let others = places.filter(|(_, place)| !place.is_here);
+        let nodes: Vec<(String, usize)> = others
+            .map(|(number, place)| (place.host.clone(), number))
+            .collect();
+        match settings.launcher {
+            Launcher::Srun if !nodes.is_empty() => Srun::new(nodes, settings, inherited).map(Some),
+            _ => Ok(None),
+        }
+    }
+
     /// A step for these nodes (names and numbers), that is not yet started.
     ///
     /// # Errors
