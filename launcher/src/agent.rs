@@ -20,11 +20,15 @@ use crate::failure::Failure;
 use crate::home::Home;
 use crate::node::{Node, set_nonblocking};
 use crate::poll::{Interests, Token, earlier};
-use crate::server::prepare_process;
+use crate::process::prepare_process;
+use crate::remote::relay::Relay;
 use crate::signals::{Signals, changed_child, kill_remaining_children};
 use crate::silence::{self, Silence};
 use crate::wire::{MAGIC, Order, Report};
 use mpi_lite::machine;
+
+/// No more is read from hosts below while so many bytes wait for `mpirun`.
+const WAITING_MAX: usize = 1 << 20;
 
 /// How long `mpirun` may take to read the last reports.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -47,6 +51,7 @@ pub fn serve() -> Result<(), Failure> {
     let now = Instant::now();
     let mut agent = Agent {
         node: Node::new(inherited),
+        relay: Relay::new(inherited),
         signals,
         input,
         output,
@@ -103,6 +108,7 @@ fn take_leave(mut connection: TcpStream) {
 
 struct Agent {
     node: Node,
+    relay: Relay,
     signals: Signals,
     input: OwnedFd,
     output: OwnedFd,
@@ -121,10 +127,12 @@ impl Agent {
         loop {
             let now = Instant::now();
             self.node.tick(now);
+            self.relay.tick(now);
             self.watch_silence(now);
             self.pass_reports(now);
             let is_idle = !self.node.has_ranks() || self.node.is_quiet();
-            if (self.is_lost && is_idle) || (self.node.is_quiet() && self.outgoing.is_empty()) {
+            let has_ended = self.node.is_quiet() && self.outgoing.is_empty();
+            if self.relay.is_empty() && (self.is_lost && is_idle || has_ended) {
                 if self.node.is_ending() {
                     kill_remaining_children();
                 }
@@ -148,8 +156,15 @@ impl Agent {
             }
         }
         self.node.interests(&mut interests);
+        self.relay.interests(self.has_room(), &mut interests);
         let until = self.sign_at.min(self.silence.look_at());
-        interests.wait(earlier(self.node.wake_at(), Some(until)))
+        let until = earlier(self.relay.wake_at(), Some(until));
+        interests.wait(earlier(self.node.wake_at(), until))
+    }
+
+    /// Returns true if `mpirun` reads what comes from hosts below as fast as it comes.
+    fn has_room(&self) -> bool {
+        self.outgoing.len() < WAITING_MAX
     }
 
     /// Gives a sign of life, and looks for one of `mpirun`.
@@ -180,6 +195,7 @@ impl Agent {
                 self.flush(now);
                 self.read_orders(now);
             }
+            Token::Below(node) => self.relay.ready(node, self.has_room()),
             token => self.node.ready(token, now),
         }
     }
@@ -194,7 +210,9 @@ impl Agent {
             }
         }
         while let Some((pid, status)) = changed_child() {
-            self.node.child(pid, status, now);
+            if !self.relay.child(pid, status) {
+                self.node.child(pid, status, now);
+            }
         }
     }
 
@@ -221,6 +239,9 @@ impl Agent {
     }
 
     fn obey(&mut self, order: Order, now: Instant) {
+        if let Order::Below { node, down } = order {
+            return self.relay.obey(node, down);
+        }
         if let Order::Start(start) = &order {
             self.silence = Silence::new(start.silent_for, now);
             self.node.lives_on_signs(start.silent_for);
@@ -235,6 +256,9 @@ impl Agent {
                 // Nobody will take it; the ranks shall not wait for that.
                 self.node.obey(Order::OutputTaken(bytes.len() as u64), now);
             }
+            self.send(&report);
+        }
+        while let Some(report) = self.relay.next_report() {
             self.send(&report);
         }
         self.flush(now);
@@ -264,6 +288,7 @@ impl Agent {
         self.is_lost = true;
         self.outgoing.clear();
         self.node.end(now);
+        self.relay.leave(now);
     }
 }
 

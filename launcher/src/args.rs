@@ -26,6 +26,7 @@ use crate::output::Style;
 use crate::part::{Part, Reader};
 use crate::remote::settings::Launcher;
 use crate::stall::settings as stall;
+use crate::tree::parse_fanout;
 use crate::wire::Asked;
 
 /// What the command line asks for.
@@ -110,6 +111,8 @@ pub struct Options {
     pub mca_interface: Option<Asked>,
     /// `--launcher`.
     pub launcher: Option<Launcher>,
+    /// `--launch-fanout`.
+    pub launch_fanout: Option<usize>,
     /// `--launch-timeout`.
     pub launch_timeout: Option<Duration>,
     /// `--ssh-args`.
@@ -318,6 +321,7 @@ impl Options {
             Meaning::Launcher => {
                 self.launcher = Some(Launcher::parse(name, text(value, name)?)?);
             }
+            Meaning::LaunchFanout => self.launch_fanout = Some(parse_fanout(value, name)?),
             Meaning::LaunchTimeout => self.launch_timeout = Some(parse_timeout(value, name)?),
             Meaning::SshArguments => self.ssh_arguments = Some(text(value, name)?.to_string()),
             Meaning::Network => self.network = Some(network::parse("--net ", value)?),

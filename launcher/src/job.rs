@@ -195,7 +195,7 @@ impl Job {
             Report::Counters { .. } => {}
             Report::Blocked { .. } | Report::Resumed { .. } | Report::Described { .. } => {}
             Report::Quiet => self.node_is_quiet(host),
-            Report::InputClosed | Report::Pong => {}
+            Report::InputClosed | Report::Pong | Report::Below { .. } => {}
         }
     }
 

@@ -39,7 +39,7 @@ impl Link {
     pub fn obey(&mut self, order: Order, now: Instant) {
         match self {
             Link::Here(node) => node.obey(order, now),
-            Link::There(remote) => remote.obey(&order, now),
+            Link::There(remote) => remote.obey(&order, None, now),
         }
     }
 
@@ -48,6 +48,14 @@ impl Link {
         match self {
             Link::Here(node) => node.report(),
             Link::There(remote) => remote.report(),
+        }
+    }
+
+    /// The node, if it is on another host.
+    pub fn remote_mut(&mut self) -> Option<&mut Remote> {
+        match self {
+            Link::Here(_) => None,
+            Link::There(remote) => Some(remote),
         }
     }
 

@@ -24,6 +24,7 @@ pub(crate) enum Meaning {
     Interface,
     PortRange,
     Launcher,
+    LaunchFanout,
     LaunchTimeout,
     SshArguments,
     Network,
@@ -383,6 +384,13 @@ pub const OPTIONS: &[Entry] = &[
         value: Value::Word("SECONDS"),
         text: "how long other hosts may take to start (default: 60 if they come from an \
                allocation, else 10 for one that accepts no connection and 30 for its answer)",
+    },
+    Entry {
+        names: &["launch-fanout"],
+        meaning: Meaning::LaunchFanout,
+        value: Value::Word("N"),
+        text: "hosts that an agent reaches by ssh for mpirun, where more than N hosts are to be \
+               reached; 0: mpirun reaches all itself (default: 32 for more than 64 hosts)",
     },
     Entry {
         names: &["ssh-args"],

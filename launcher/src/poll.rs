@@ -31,6 +31,8 @@ pub enum Token {
     Step,
     /// The agent's connection to `mpirun`.
     Server,
+    /// The agent's ssh to a host below it, by the number of the node.
+    Below(u32),
 }
 
 /// The descriptors to wait for in one turn.

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use mpi_lite::boot::protocol;
 use nix::sys::signal::{Signal, raise};
 
 use crate::allocation::{self, Allocation};
@@ -16,12 +16,13 @@ use crate::job::{Effect, Job};
 use crate::link::Link;
 use crate::machine;
 use crate::network::Wanted;
-use crate::node::{DESCRIPTORS_OF_NODE, Inherited, Node};
+use crate::node::Node;
 use crate::output::{Origin, Output, Trouble};
 use crate::packets::Capture;
 use crate::plan::Plan;
 use crate::poll::{Interests, Token, earlier};
 use crate::preload::{self, Preload};
+use crate::process::prepare_process;
 use crate::programs::place;
 use crate::progress::{Late, Progress};
 use crate::rank_files::RankFiles;
@@ -35,13 +36,11 @@ use crate::stall::record::Record;
 use crate::stall::settings::{Policy, Settings};
 use crate::stall::{self, Occasion, Snapshot};
 use crate::stats::Recorder;
+use crate::tree::Tree;
 use crate::wire::{Order, Report, Stream};
 
 /// Exit status of a program that wrote into a closed pipe.
 const BROKEN_PIPE: u8 = SIGNAL_BASE + 13;
-
-/// How many ssh connections are being made at a time.
-const CONNECTING_MAX: usize = 32;
 
 /// Runs the job. Returns the exit status.
 ///
@@ -118,52 +117,11 @@ fn timeout(options: &Options) -> Result<Option<(Duration, &'static str)>, Failur
     }
 }
 
-/// Blocks the signals we watch, raises the limit for open files, and adopts orphans of the ranks.
-pub(crate) fn prepare_process() -> Result<(Signals, Inherited), Failure> {
-    let no_resources = |error| Failure::launch(format!("cannot start: {error}"));
-    let files = getrlimit(Resource::RLIMIT_NOFILE).map_err(no_resources)?;
-    if files.1 < DESCRIPTORS_OF_NODE {
-        return Err(Failure::launch(format!(
-            "mpirun needs {DESCRIPTORS_OF_NODE} open files and some for each rank, but the limit \
-             is {} (ulimit -Hn): raise it with ulimit -n 1024, which may need root",
-            files.1
-        )));
-    }
-    let signals = Signals::watch().map_err(no_resources)?;
-    // Where it cannot be raised the old limit stays, and is checked before ranks are started.
-    setrlimit(Resource::RLIMIT_NOFILE, files.1, files.1).ok();
-    nix::sys::prctl::set_child_subreaper(true).map_err(no_resources)?;
-    // We have the job's key to the end: no core file of ours shall hold it. What we start writes
-    // core files again (prctl(2): exec).
-    nix::sys::prctl::set_dumpable(false).map_err(no_resources)?;
-    let inherited = Inherited {
-        signals: signals.before(),
-        files,
-    };
-    Ok((signals, inherited))
-}
-
-/// The srun that starts the agents, if one does.
-fn srun(
-    plan: &Plan,
-    way: &remote::settings::Settings,
-    inherited: Inherited,
-) -> Result<Option<Srun>, Failure> {
-    let places = plan.placement.places.iter().enumerate();
-    let others = places.filter(|(_, place)| !place.is_here);
-    let nodes: Vec<(String, usize)> = others
-        .map(|(number, place)| (place.host.clone(), number))
-        .collect();
-    match way.launcher {
-        Launcher::Srun if !nodes.is_empty() => Ok(Some(Srun::new(nodes, way, inherited)?)),
-        _ => Ok(None),
-    }
-}
-
 struct Server {
     plan: Plan,
     job: Job,
     links: Vec<Link>,
+    tree: Tree,
     /// The srun of a Slurm job.
     srun: Option<Srun>,
     progress: Progress,
@@ -209,7 +167,7 @@ impl Server {
                 }
             });
         }
-        let srun = srun(&plan, way, inherited)?;
+        let srun = Srun::of(&plan.placement.places, way, inherited)?;
         let style = options.style;
         let size = plan.placement.size;
         let directory = options.output_directory.as_deref();
@@ -226,6 +184,7 @@ impl Server {
             stall,
             stall_record,
             plan,
+            tree: Tree::new(&links, options.launch_fanout, way.launcher),
             links,
             srun,
             progress: Progress::default(),
@@ -240,6 +199,7 @@ impl Server {
     fn serve(&mut self) -> u8 {
         loop {
             let now = Instant::now();
+            self.tree.exchange(&mut self.links, now);
             self.connect_and_start(now);
             self.tick(now);
             self.hear_all(now);
@@ -300,7 +260,7 @@ impl Server {
         match token {
             Token::Signals => self.hear_signals(now),
             // `hear_all` writes what can be written.
-            Token::Sink(_) | Token::Server => {}
+            Token::Sink(_) | Token::Server | Token::Below(_) => {}
             Token::Step => {
                 if let Some(srun) = &mut self.srun {
                     srun.ready(now);
@@ -378,19 +338,14 @@ impl Server {
         if let Some(srun) = &mut self.srun {
             srun.start(now);
         }
-        let mut connecting = 0;
-        for link in &mut self.links {
-            if let Link::There(remote) = link {
-                if connecting < CONNECTING_MAX {
-                    remote.connect(now);
-                }
-                connecting += usize::from(!remote.is_ready());
-            }
-        }
+        self.tree.connect(&mut self.links, now);
         if self.links.iter().all(Link::is_ready) && self.has_preloaded(now) {
             self.is_started = true;
             self.job.note_start();
             self.note_one_machine();
+            if let Some(note) = self.tree.note() {
+                self.output.say(&note);
+            }
             self.start(now);
         } else {
             self.show_progress(now);
@@ -422,7 +377,7 @@ impl Server {
             let Link::There(remote) = link else { continue };
             while remote.backlog() < preload::BACKLOG {
                 match self.preload.piece(number) {
-                    Some(Ok(piece)) => remote.obey(&piece, now),
+                    Some(Ok(piece)) => remote.obey(&piece, None, now),
                     Some(Err(line)) => {
                         self.job.fail(LAUNCH, line);
                         return false;
@@ -497,7 +452,7 @@ impl Server {
     /// Takes all reports, and does what follows from them, until nothing more follows.
     fn hear_all(&mut self, now: Instant) {
         loop {
-            let mut has_heard = false;
+            let mut has_heard = self.tree.exchange(&mut self.links, now);
             for number in 0..self.links.len() {
                 while let Some(report) = self.links[number].report() {
                     has_heard = true;
@@ -557,9 +512,18 @@ impl Server {
         }
     }
 
+    /// Gives an order to all nodes. It is encoded once.
     fn order(&mut self, order: &Order, now: Instant) {
+        // A node that gets no frame says why.
+        let frame = match self.links.len() {
+            1 => None,
+            _ => protocol::encode(order).ok(),
+        };
         for link in &mut self.links {
-            link.obey(order.clone(), now);
+            match link {
+                Link::Here(node) => node.obey(order.clone(), now),
+                Link::There(remote) => remote.obey(order, frame.as_deref(), now),
+            }
         }
     }
 

@@ -16,11 +16,12 @@ use serde_bytes::ByteBuf;
 
 use crate::binding;
 use crate::failure::printable;
+use crate::passage::{Down, Up};
 use crate::pmi;
 use crate::stall::ProcessSeen;
 
 /// The line that starts the frames of the agent.
-pub const MAGIC: &[u8] = b"\x01mpi-lite agent 7\n";
+pub const MAGIC: &[u8] = b"\x01mpi-lite agent 8\n";
 
 /// How [`MAGIC`] begins in every version; the number of the version and the end of the line follow.
 pub const MAGIC_START: &[u8] = b"\x01mpi-lite agent ";
@@ -212,6 +213,13 @@ pub enum Order {
         /// Its number: the first one is 1, and each has a greater one.
         question: u32,
     },
+    /// For a host that is reached through this one.
+    Below {
+        /// Number of its node.
+        node: u32,
+        /// What to do about it.
+        down: Down,
+    },
 }
 
 /// What a node answers about a rank.
@@ -402,6 +410,13 @@ pub enum Report {
         /// What is known about it.
         reason: String,
     },
+    /// From a host that is reached through this one.
+    Below {
+        /// Number of its node.
+        node: u32,
+        /// What has come from it.
+        up: Up,
+    },
 }
 
 impl Report {
@@ -433,7 +448,8 @@ impl Report {
             | Report::Pong
             | Report::Silent(_)
             | Report::Unreached { .. }
-            | Report::Lost { .. } => None,
+            | Report::Lost { .. }
+            | Report::Below { .. } => None,
         }
     }
 }

@@ -156,6 +156,8 @@ impl Node {
             Order::End => self.end(now),
             Order::Ping => self.reports.push_back(Report::Pong),
             Order::Describe { question } => self.ask(question, now),
+            // For the agent itself.
+            Order::Below { .. } => {}
         }
         self.settle(now);
     }

@@ -1,12 +1,14 @@
-//! What carries the frames to an agent and back: an ssh of ours, or a connection that an agent of
-//! srun has made.
+//! What carries the frames to an agent and back: an ssh of ours, a connection that an agent of srun
+//! has made, or the agent of another host.
 
 use std::collections::VecDeque;
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
 
+use super::fate::Fate;
 use super::process::{Process, read_all, write_all};
 use super::settings::Settings;
+use super::tunnel::Tunnel;
 use crate::poll::{Interests, Token};
 
 /// The way to an agent.
@@ -16,6 +18,8 @@ pub(super) enum Carrier {
     Ssh(Process),
     /// A connection to srun's agent.
     Connection(Connection),
+    /// An ssh that the agent of another host runs.
+    Tunnel(Tunnel),
 }
 
 /// A connection whose other end has proven to be an agent of the job.
@@ -44,19 +48,20 @@ impl Connection {
 }
 
 impl Carrier {
-    /// The ssh program, if it is one.
-    pub(super) fn process(&self) -> Option<&Process> {
+    /// What became of the ssh program, if it is one.
+    pub(super) fn fate(&self) -> Option<&Fate> {
         match self {
-            Carrier::Ssh(process) => Some(process),
+            Carrier::Ssh(process) => Some(process.fate()),
             Carrier::Connection(_) => None,
+            Carrier::Tunnel(tunnel) => Some(tunnel.fate()),
         }
     }
 
-    /// As [`Carrier::process`].
+    /// Our own ssh program, if it is one.
     pub(super) fn process_mut(&mut self) -> Option<&mut Process> {
         match self {
             Carrier::Ssh(process) => Some(process),
-            Carrier::Connection(_) => None,
+            Carrier::Connection(_) | Carrier::Tunnel(_) => None,
         }
     }
 
@@ -78,6 +83,8 @@ impl Carrier {
                     interests.writable(connection.stream.as_fd(), token);
                 }
             }
+            // The connection of the other host is waited for.
+            Carrier::Tunnel(_) => {}
         }
     }
 
@@ -89,6 +96,7 @@ impl Carrier {
                 write_all(&connection.stream, outgoing);
             }
             Carrier::Connection(_) => {}
+            Carrier::Tunnel(tunnel) => tunnel.write(outgoing),
         }
     }
 
@@ -100,6 +108,7 @@ impl Carrier {
                 connection.has_more_orders = false;
                 connection.stream.shutdown(Shutdown::Write).ok();
             }
+            Carrier::Tunnel(tunnel) => tunnel.close_input(),
         }
     }
 
@@ -114,6 +123,7 @@ impl Carrier {
                 });
                 received
             }
+            Carrier::Tunnel(tunnel) => tunnel.read(),
         }
     }
 
@@ -122,6 +132,7 @@ impl Carrier {
         match self {
             Carrier::Ssh(process) => process.is_at_end(),
             Carrier::Connection(connection) => connection.input.is_none(),
+            Carrier::Tunnel(tunnel) => tunnel.is_at_end(),
         }
     }
 
@@ -130,19 +141,20 @@ impl Carrier {
         match self {
             Carrier::Ssh(process) => process.is_gone(),
             Carrier::Connection(connection) => connection.input.is_none(),
+            Carrier::Tunnel(tunnel) => tunnel.is_at_end() && tunnel.fate().has_ended(),
         }
     }
 
     /// What became of it, in words.
     pub(super) fn how_it_ended(&self, settings: &Settings) -> String {
-        match self {
-            Carrier::Ssh(process) => process.how_it_ended(&settings.shown_program()),
-            Carrier::Connection(_) => "the connection of srun's agent was closed".into(),
+        match self.fate() {
+            Some(fate) => fate.how_it_ended(&settings.shown_program()),
+            None => "the connection of srun's agent was closed".into(),
         }
     }
 
     /// The last line of its complaints, as the end of a line of ours.
     pub(super) fn complaint(&self) -> String {
-        self.process().map_or(String::new(), Process::complaint)
+        self.fate().map_or(String::new(), Fate::complaint)
     }
 }

@@ -132,7 +132,8 @@ impl Ledger {
             | Order::InputEnd
             | Order::Signal { .. }
             | Order::End
-            | Order::Ping => {}
+            | Order::Ping
+            | Order::Below { .. } => {}
         }
     }
 
@@ -178,11 +179,12 @@ impl Ledger {
     fn untimely(&self, report: &Report) -> Option<&'static str> {
         let is_ready = matches!(report, Report::Ready { .. });
         let needs_no_start = matches!(report, Report::Quiet | Report::Pong);
+        let is_of_others = matches!(report, Report::Below { .. });
         let may_come_last = matches!(report, Report::Pong | Report::InputClosed);
         match () {
             () if is_ready && self.is_ready => Some("it is ready a second time"),
             () if !is_ready && !self.is_ready => Some("it is not ready yet"),
-            () if is_ready || needs_no_start && !self.is_quiet => None,
+            () if is_ready || is_of_others || needs_no_start && !self.is_quiet => None,
             () if self.started_at.is_none() => Some("it has not been told to start"),
             () if self.is_quiet && !may_come_last => Some("it had already reported its end"),
             () => None,

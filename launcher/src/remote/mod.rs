@@ -1,21 +1,28 @@
-//! A node on another host, through the `ssh` program or a connection of an agent of `srun`.
+//! A node on another host, through the `ssh` program, a connection of an agent of `srun`, or the
+//! agent of another host.
 //!
 //! The remote command is fixed: our own path and `--agent`. Everything else (program, arguments,
 //! environment, key) goes as frames through the connection, so no shell ever sees it.
 //!
 //! * [`Remote`]: the node, however its agent is reached.
 //! * [`settings`]: which way is taken, and what the user has set about it.
+//! * [`relay`]: the part of an agent through which other hosts are reached.
 //! * [`srun`]: the step that starts the agents of a Slurm job, and where they connect to.
 
+mod below;
 mod carrier;
+mod fate;
 mod greeting;
 mod ledger;
 mod process;
 pub(crate) mod proof;
+pub(crate) mod relay;
 pub mod settings;
 pub mod srun;
 mod ssh;
+mod tunnel;
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
@@ -30,10 +37,11 @@ use crate::poll::{Interests, Token, earlier};
 use crate::silence::{self, Silence};
 use crate::wire::{ORDERS_WAITING_MAX, Order, REPORT_FRAME_MAX, Report};
 
+use below::Below;
 use carrier::{Carrier, Connection};
+use fate::Fate;
 use greeting::Greeting;
 use ledger::Ledger;
-use process::Process;
 use settings::{Launcher, Settings};
 use ssh::Obstacle;
 
@@ -86,6 +94,7 @@ pub struct Remote {
     carrier: Option<Carrier>,
     incoming: Incoming,
     ledger: Ledger,
+    below: Below,
     outgoing: VecDeque<u8>,
     reports: VecDeque<Report>,
     server: Option<IpAddr>,
@@ -124,6 +133,7 @@ impl Remote {
             carrier: None,
             incoming: Incoming::Noise(Vec::new()),
             ledger: Ledger::new(ranks),
+            below: Below::default(),
             outgoing: VecDeque::new(),
             reports: VecDeque::new(),
             server: None,
@@ -155,7 +165,10 @@ impl Remote {
         self.patient_until
             .get_or_insert(now + self.settings.patience);
         self.incoming = Incoming::Noise(Vec::new());
-        match ssh::connect(&self.settings, &self.host, self.inherited) {
+        match ssh::connect(
+            &ssh::command_line(&self.settings, &self.host),
+            self.inherited,
+        ) {
             Ok(process) => {
                 self.carrier = Some(Carrier::Ssh(process));
                 self.state = State::Connecting(now + self.settings.ready_within);
@@ -201,6 +214,11 @@ impl Remote {
         !matches!(self.state, State::Waiting(_) | State::Connecting(_))
     }
 
+    /// Its name.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
     /// Returns true if nothing will come any more.
     pub fn is_over(&self) -> bool {
         self.state == State::Over && self.reports.is_empty()
@@ -211,9 +229,9 @@ impl Remote {
         self.server
     }
 
-    /// The address of this host as the node sees it.
+    /// The address of this host as the node sees it, if it is reached directly.
     pub fn client(&self) -> Option<IpAddr> {
-        self.client
+        self.client.filter(|_| !self.has_tunnel())
     }
 
     /// The identity of the machine, if the agent knows it: two names of one machine have the same.
@@ -226,8 +244,8 @@ impl Remote {
         self.reports.pop_front()
     }
 
-    /// Sends an order.
-    pub fn obey(&mut self, order: &Order, now: Instant) {
+    /// Sends an order; `frame` is its encoding, if that is known.
+    pub fn obey(&mut self, order: &Order, frame: Option<&[u8]>, now: Instant) {
         if *order == Order::End {
             self.is_ending = true;
             self.silence.heard(now);
@@ -235,7 +253,8 @@ impl Remote {
         }
         match self.state {
             State::Waiting(_) | State::Connecting(_) if self.is_ending => self.over(),
-            State::Waiting(_) | State::Connecting(_) | State::Ready => self.send(order, now),
+            State::Ready if self.below.is_done() => {}
+            State::Waiting(_) | State::Connecting(_) | State::Ready => self.send(order, frame, now),
             State::Quiet(_) | State::Over => {}
         }
     }
@@ -272,6 +291,9 @@ impl Remote {
         match self.state {
             State::Connecting(at) if at <= now => {
                 let seconds = self.settings.ready_within.as_secs_f64();
+                if self.has_tunnel() {
+                    return self.take_detour();
+                }
                 let line = format!("host {} did not answer within {seconds} s", self.host);
                 self.lose(line + &self.complaint());
             }
@@ -295,10 +317,14 @@ impl Remote {
         true
     }
 
-    fn send(&mut self, order: &Order, now: Instant) {
+    fn send(&mut self, order: &Order, frame: Option<&[u8]>, now: Instant) {
         self.ledger.enter_order(order, now);
-        match protocol::encode(order) {
-            Ok(frame) => self.outgoing.extend(frame),
+        let encoded = match frame {
+            Some(frame) => Ok(Cow::Borrowed(frame)),
+            None => protocol::encode(order).map(Cow::Owned),
+        };
+        match encoded {
+            Ok(frame) => self.outgoing.extend(frame.iter()),
             Err(error) => self.lose(format!("host {}: cannot send {error}", self.host)),
         }
         self.flush();
@@ -413,19 +439,14 @@ impl Remote {
                 self.ping_at = now + self.silence.period();
             }
             Report::Pong => {}
-            Report::Quiet => {
-                self.state = State::Quiet(now + FAREWELL);
-                if let Some(carrier) = &mut self.carrier {
-                    carrier.close_input();
-                }
-                self.reports.push_back(Report::Quiet);
-            }
+            Report::Quiet => self.hear_quiet(now),
+            Report::Below { node, up } => self.below.push(node, up),
             report => self.reports.push_back(report),
         }
     }
 
     fn watch_silence(&mut self, now: Instant) {
-        let silence = self.silence.look(now);
+        let silence = self.silence.look(now).saturating_sub(self.grace());
         let limit = self.silence.limit();
         if self.is_ending && silence >= ENDING_LIMIT {
             return self.lose(format!(
@@ -435,9 +456,10 @@ impl Remote {
         }
         if let Some(limit) = limit.filter(|&limit| silence >= limit) {
             return self.lose(format!(
-                "host {} has given no sign of life for {} s (MPILITE_SILENT_S); is the network \
+                "host {}{} has given no sign of life for {} s (MPILITE_SILENT_S); is the network \
                  cut, or the host or our process there stopped? Ending the job",
                 self.host,
+                self.losses(),
                 limit.as_secs_f64()
             ));
         }
@@ -453,7 +475,7 @@ impl Remote {
                 } else {
                     self.silence.period()
                 };
-            self.send(&Order::Ping, now);
+            self.send(&Order::Ping, None, now);
         }
     }
 
@@ -474,14 +496,16 @@ impl Remote {
     fn conclude(&mut self, now: Instant) {
         self.gone_at = None;
         match self.state {
+            State::Connecting(_) if self.has_tunnel() => self.take_detour(),
             State::Connecting(_) => self.try_again_or_lose(now),
             State::Ready => {
                 let how = self.carrier.as_ref();
                 let how = how.map_or(String::new(), |it| it.how_it_ended(&self.settings));
                 let complaint = self.complaint();
                 self.lose(format!(
-                    "lost host {} ({how}{complaint}); ending the job",
-                    self.host
+                    "lost host {} ({how}{complaint}){}; ending the job",
+                    self.host,
+                    self.losses()
                 ));
             }
             State::Quiet(_) => self.over(),
@@ -503,8 +527,8 @@ impl Remote {
     /// Returns true if ssh has met what may pass. The first time, the user gets a line about a host
     /// that accepts no connection.
     fn may_succeed_later(&mut self, now: Instant) -> bool {
-        let process = self.carrier.as_ref().and_then(Carrier::process);
-        let complaints = process.map_or(String::new(), Process::complaints);
+        let fate = self.carrier.as_ref().and_then(Carrier::fate);
+        let complaints = fate.map_or(String::new(), Fate::complaints);
         match ssh::obstacle(&complaints, self.settings.waits_for_names) {
             Some(Obstacle::Crowd) => self.attempts < ATTEMPTS,
             Some(Obstacle::NoServer(reason)) => {
@@ -532,15 +556,15 @@ impl Remote {
     fn why_not_connected(&self) -> String {
         let host = &self.host;
         let complaint = self.complaint();
-        let process = self.carrier.as_ref().and_then(Carrier::process);
-        if process.is_some_and(Process::has_no_agent) {
+        let fate = self.carrier.as_ref().and_then(Carrier::fate);
+        if fate.is_some_and(Fate::has_no_agent) {
             return format!(
                 "cannot start on host {host}: {} cannot be executed there (install mpi-lite at \
                  the same path on every host){complaint}",
                 self.settings.agent.trim_end_matches(" --agent")
             );
         }
-        if process.is_some_and(Process::has_succeeded) {
+        if fate.is_some_and(Fate::has_succeeded) {
             return format!(
                 "cannot start on host {host}: {} ended with status 0 before mpi-lite started \
                  there: does it run the command that it is given on the host?{complaint}",

@@ -12,15 +12,12 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::WaitStatus;
 use nix::unistd::{Pid, read, write};
 
-use crate::failure::printable;
+use super::fate::Fate;
 use crate::node::{Inherited, set_nonblocking};
 use crate::poll::{Interests, Token};
 
 /// How often a stream is read before others have their turn.
 const READS_PER_TURN: usize = 16;
-
-/// How much of what it says on standard error is kept: the end, in bytes.
-const COMPLAINTS_KEPT: usize = 4096;
 
 /// A running program that reaches other hosts: ssh, or srun.
 #[derive(Debug)]
@@ -29,8 +26,7 @@ pub(super) struct Process {
     input: Option<OwnedFd>,
     output: Option<OwnedFd>,
     error: Option<OwnedFd>,
-    ended: Option<WaitStatus>,
-    complaints: Vec<u8>,
+    fate: Fate,
 }
 
 impl Process {
@@ -60,8 +56,7 @@ impl Process {
             input,
             output,
             error,
-            ended: None,
-            complaints: Vec::new(),
+            fate: Fate::default(),
         })
     }
 
@@ -70,7 +65,7 @@ impl Process {
     }
 
     pub(super) fn set_ended(&mut self, status: WaitStatus) {
-        self.ended = Some(status);
+        self.fate.set_ended(status);
     }
 
     /// Names the streams to wait for.
@@ -83,7 +78,14 @@ impl Process {
         for descriptor in [&self.output, &self.error].into_iter().flatten() {
             interests.readable(descriptor.as_fd(), token);
         }
-        if let Some(input) = self.input.as_ref().filter(|_| has_outgoing) {
+        if has_outgoing {
+            self.input_interest(token, interests);
+        }
+    }
+
+    /// Names the input to wait for.
+    pub(super) fn input_interest<'a>(&'a self, token: Token, interests: &mut Interests<'a>) {
+        if let Some(input) = &self.input {
             interests.writable(input.as_fd(), token);
         }
     }
@@ -102,12 +104,8 @@ impl Process {
 
     /// Reads what there is of both streams. Returns the output.
     pub(super) fn read(&mut self) -> Vec<u8> {
-        let complaints = &mut self.complaints;
-        read_all(&mut self.error, |bytes| {
-            complaints.extend_from_slice(bytes);
-            let excess = complaints.len().saturating_sub(COMPLAINTS_KEPT);
-            complaints.drain(..excess);
-        });
+        let fate = &mut self.fate;
+        read_all(&mut self.error, |bytes| fate.complain(bytes));
         let mut received = Vec::new();
         read_all(&mut self.output, |bytes| received.extend_from_slice(bytes));
         received
@@ -120,52 +118,24 @@ impl Process {
 
     /// Returns true if there is nothing more to read and the exit status is known.
     pub(super) fn is_gone(&self) -> bool {
-        self.output.is_none() && self.ended.is_some()
+        self.output.is_none() && self.fate.has_ended()
     }
 
-    /// What it has said on standard error.
-    pub(super) fn complaints(&self) -> String {
-        String::from_utf8_lossy(&self.complaints).into_owned()
+    /// What became of it.
+    pub(super) fn fate(&self) -> &Fate {
+        &self.fate
     }
 
     /// Asks it to end.
     pub(super) fn terminate(&self) {
-        if self.ended.is_none() {
+        if !self.fate.has_ended() {
             kill(self.pid, Signal::SIGTERM).ok();
         }
     }
 
     /// Returns true if it has ended, though its streams may go on.
     pub(super) fn has_ended(&self) -> bool {
-        self.ended.is_some()
-    }
-
-    /// The remote shell did not find or could not execute the agent.
-    pub(super) fn has_no_agent(&self) -> bool {
-        matches!(self.ended, Some(WaitStatus::Exited(_, 126 | 127)))
-    }
-
-    /// Returns true if it ended as if all were well.
-    pub(super) fn has_succeeded(&self) -> bool {
-        matches!(self.ended, Some(WaitStatus::Exited(_, 0)))
-    }
-
-    /// What became of it, in words.
-    pub(super) fn how_it_ended(&self, program: &str) -> String {
-        match self.ended {
-            Some(WaitStatus::Exited(_, code)) => format!("{program} exited with status {code}"),
-            Some(WaitStatus::Signaled(_, signal, _)) => {
-                format!("{program} was killed by signal {}", signal as i32)
-            }
-            _ => "the connection was closed".to_string(),
-        }
-    }
-
-    /// Its last line on standard error, as the end of a line of ours.
-    pub(super) fn complaint(&self) -> String {
-        let text = self.complaints();
-        let last = text.lines().map(str::trim).rfind(|line| !line.is_empty());
-        last.map_or(String::new(), |line| format!(": {}", printable(line)))
+        self.fate.has_ended()
     }
 }
 

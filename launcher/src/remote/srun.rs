@@ -17,10 +17,11 @@ use nix::unistd::Pid;
 use super::carrier::Connection;
 use super::process::Process;
 use super::proof::{self, ANSWER_MAX, BLOCK, GREETING, Token, Verdict};
-use super::settings::Settings;
+use super::settings::{Launcher, Settings};
 use crate::address;
 use crate::failure::{Failure, printable};
 use crate::node::Inherited;
+use crate::place::Place;
 use crate::poll::{self, Interests, earlier};
 
 /// The variable with token, port and addresses, for agents alone.
@@ -79,6 +80,27 @@ pub struct Srun {
 }
 
 impl Srun {
+    /// The step for the places on other hosts, if srun starts the agents and there are any.
+    ///
+    /// # Errors
+    ///
+    /// As [`Srun::new`].
+    pub fn of(
+        places: &[Place],
+        settings: &Settings,
+        inherited: Inherited,
+    ) -> Result<Option<Srun>, Failure> {
+        let places = places.iter().enumerate();
+        let others = places.filter(|(_, place)| !place.is_here);
+        let nodes: Vec<(String, usize)> = others
+            .map(|(number, place)| (place.host.clone(), number))
+            .collect();
+        match settings.launcher {
+            Launcher::Srun if !nodes.is_empty() => Srun::new(nodes, settings, inherited).map(Some),
+            _ => Ok(None),
+        }
+    }
+
     /// A step for these nodes (names and numbers), that is not yet started.
     ///
     /// # Errors
@@ -342,14 +364,14 @@ impl Srun {
         let Some(process) = self.process.as_ref().filter(|_| self.is_listening()) else {
             return;
         };
-        let complaints = process.complaints();
+        let complaints = process.fate().complaints();
         let is_unknown = complaints.contains("unrecognized option") && self.has_overlap;
         if is_unknown && complaints.contains("--overlap") {
             // Slurm before 20.11 overlaps all steps.
             self.has_overlap = false;
             return self.spawn();
         }
-        let how = process.how_it_ended("srun");
+        let how = process.fate().how_it_ended("srun");
         self.fail(&format!("cannot be reached: {how}"));
     }
 
@@ -363,7 +385,7 @@ impl Srun {
         let complaint = self
             .process
             .as_ref()
-            .map_or(String::new(), Process::complaint);
+            .map_or(String::new(), |process| process.fate().complaint());
         let hosts = if missing.len() == 1 { "host" } else { "hosts" };
         self.has_failed = true;
         self.listener = None;

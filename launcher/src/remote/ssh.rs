@@ -36,32 +36,35 @@ const UNREACHED: [&str; 3] = [
 /// How ssh begins the line about a name without an address.
 const NO_NAME: &str = "ssh: Could not resolve hostname ";
 
-/// Starts ssh to this host.
-///
-/// # Errors
-///
-/// The system's reason why the program cannot be executed.
-pub(super) fn connect(
-    settings: &Settings,
-    host: &str,
-    inherited: Inherited,
-) -> io::Result<Process> {
-    let (program, first) = settings
-        .program
-        .split_first()
-        .expect("checked to have a word");
-    let mut command = Command::new(program);
+/// The command line of an ssh to this host.
+pub(super) fn command_line(settings: &Settings, host: &str) -> Vec<String> {
     // ssh takes the first value of each of its options: the user's.
-    command.args(first).args(&settings.arguments);
-    command.args([
+    let mut words = settings.program.clone();
+    words.extend_from_slice(&settings.arguments);
+    let own = [
         "-T",
         "-x",
         "-oBatchMode=yes",
         "-oConnectTimeout=10",
         "--",
         host,
-    ]);
-    command.arg(&settings.agent);
+        &settings.agent,
+    ];
+    words.extend(own.map(String::from));
+    words
+}
+
+/// Starts an ssh by its command line.
+///
+/// # Errors
+///
+/// The system's reason why the program cannot be executed.
+pub(super) fn connect(words: &[String], inherited: Inherited) -> io::Result<Process> {
+    let Some((program, arguments)) = words.split_first() else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    let mut command = Command::new(program);
+    command.args(arguments);
     Process::spawn(command, inherited)
 }
 

@@ -76,7 +76,7 @@ fn a_node_that_does_not_end_is_given_up() {
     let mut remote = behind(&silent_agent());
     until_ready(&mut remote);
     let now = Instant::now();
-    remote.obey(&Order::End, now);
+    remote.obey(&Order::End, None, now);
     remote.tick(now + ENDING_LIMIT);
     assert!(matches!(&reports(&mut remote)[..], [Report::Lost { .. }]));
 }
@@ -85,6 +85,6 @@ fn a_node_that_does_not_end_is_given_up() {
 fn a_node_that_was_not_reached_yet_ends_without_a_word() {
     let mut remote = behind("exec sleep 100");
     remote.connect(Instant::now());
-    remote.obey(&Order::End, Instant::now());
+    remote.obey(&Order::End, None, Instant::now());
     assert!(remote.is_over());
 }

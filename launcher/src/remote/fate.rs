@@ -1,0 +1,67 @@
+//! What became of a program that reaches another host, and what it has said about it.
+
+use nix::sys::wait::WaitStatus;
+
+use crate::failure::printable;
+
+/// How much of what it says on standard error is kept: the end, in bytes.
+const COMPLAINTS_KEPT: usize = 4096;
+
+/// The end of a program.
+#[derive(Debug, Default)]
+pub(super) struct Fate {
+    ended: Option<WaitStatus>,
+    complaints: Vec<u8>,
+}
+
+impl Fate {
+    /// Sets the exit status.
+    pub(super) fn set_ended(&mut self, status: WaitStatus) {
+        self.ended = Some(status);
+    }
+
+    /// Adds what it has said on standard error.
+    pub(super) fn complain(&mut self, bytes: &[u8]) {
+        self.complaints.extend_from_slice(bytes);
+        let excess = self.complaints.len().saturating_sub(COMPLAINTS_KEPT);
+        self.complaints.drain(..excess);
+    }
+
+    /// What it has said on standard error.
+    pub(super) fn complaints(&self) -> String {
+        String::from_utf8_lossy(&self.complaints).into_owned()
+    }
+
+    /// Returns true if it has ended, though its streams may go on.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended.is_some()
+    }
+
+    /// The remote shell did not find or could not execute the agent.
+    pub(super) fn has_no_agent(&self) -> bool {
+        matches!(self.ended, Some(WaitStatus::Exited(_, 126 | 127)))
+    }
+
+    /// Returns true if it ended as if all were well.
+    pub(super) fn has_succeeded(&self) -> bool {
+        matches!(self.ended, Some(WaitStatus::Exited(_, 0)))
+    }
+
+    /// What became of it, in words.
+    pub(super) fn how_it_ended(&self, program: &str) -> String {
+        match self.ended {
+            Some(WaitStatus::Exited(_, code)) => format!("{program} exited with status {code}"),
+            Some(WaitStatus::Signaled(_, signal, _)) => {
+                format!("{program} was killed by signal {}", signal as i32)
+            }
+            _ => "the connection was closed".to_string(),
+        }
+    }
+
+    /// Its last line on standard error, as the end of a line of ours.
+    pub(super) fn complaint(&self) -> String {
+        let text = self.complaints();
+        let last = text.lines().map(str::trim).rfind(|line| !line.is_empty());
+        last.map_or(String::new(), |line| format!(": {}", printable(line)))
+    }
+}

@@ -1,0 +1,194 @@
+//! The hosts below an agent: an ssh for each, and the bytes that go through it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::{Duration, Instant};
+
+use nix::sys::wait::WaitStatus;
+use nix::unistd::Pid;
+use serde_bytes::ByteBuf;
+
+use super::process::Process;
+use super::ssh;
+use crate::node::Inherited;
+use crate::passage::{Down, PASSAGE_CHUNK, Up};
+use crate::poll::{Interests, Token};
+use crate::wire::{Ended, Report};
+
+/// How long the hosts below may take to end when `mpirun` is gone.
+const FAREWELL: Duration = Duration::from_secs(3);
+
+/// The way to one host.
+#[derive(Debug)]
+struct Channel {
+    process: Process,
+    outgoing: VecDeque<u8>,
+    has_more_orders: bool,
+    is_end_reported: bool,
+}
+
+/// The hosts below an agent.
+#[derive(Debug)]
+pub(crate) struct Relay {
+    inherited: Inherited,
+    channels: BTreeMap<u32, Channel>,
+    reports: VecDeque<Report>,
+    /// When what is left is ended.
+    leaves_at: Option<Instant>,
+}
+
+impl Relay {
+    /// No hosts yet.
+    pub(crate) fn new(inherited: Inherited) -> Relay {
+        Relay {
+            inherited,
+            channels: BTreeMap::new(),
+            reports: VecDeque::new(),
+            leaves_at: None,
+        }
+    }
+
+    /// Returns true if no host hangs on this one.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.channels.is_empty()
+    }
+
+    /// Carries out an order about a host.
+    pub(crate) fn obey(&mut self, node: u32, down: Down) {
+        match (down, self.channels.get_mut(&node)) {
+            (Down::Reach(words), None) => self.reach(node, &words),
+            (Down::Bytes(bytes), Some(channel)) => {
+                channel.outgoing.extend(bytes.iter());
+                self.write(node);
+            }
+            (Down::End, Some(channel)) => {
+                channel.has_more_orders = false;
+                self.write(node);
+            }
+            (Down::Drop, _) => drop(self.channels.remove(&node)),
+            // What comes late for a host that is gone.
+            _ => {}
+        }
+    }
+
+    fn reach(&mut self, node: u32, words: &[String]) {
+        match ssh::connect(words, self.inherited) {
+            Ok(process) => {
+                let channel = Channel {
+                    process,
+                    outgoing: VecDeque::new(),
+                    has_more_orders: true,
+                    is_end_reported: false,
+                };
+                self.channels.insert(node, channel);
+            }
+            Err(error) => self.report(node, Up::NotExecuted(error.to_string())),
+        }
+    }
+
+    /// The next report.
+    pub(crate) fn next_report(&mut self) -> Option<Report> {
+        self.reports.pop_front()
+    }
+
+    fn report(&mut self, node: u32, up: Up) {
+        self.reports.push_back(Report::Below { node, up });
+    }
+
+    /// Names the descriptors to wait for. Nothing is read from the hosts while `has_room` is false:
+    /// what waits for `mpirun` is bounded.
+    pub(crate) fn interests<'a>(&'a self, has_room: bool, interests: &mut Interests<'a>) {
+        for (node, channel) in &self.channels {
+            let has_outgoing = !channel.outgoing.is_empty();
+            let token = Token::Below(*node);
+            if has_room {
+                channel.process.interests(has_outgoing, token, interests);
+            } else if has_outgoing {
+                channel.process.input_interest(token, interests);
+            }
+        }
+    }
+
+    /// Something can be read or written.
+    pub(crate) fn ready(&mut self, node: u32, has_room: bool) {
+        self.write(node);
+        if has_room {
+            self.read(node);
+        }
+    }
+
+    /// A child process changed. Returns true if it is an ssh to a host below.
+    pub(crate) fn child(&mut self, pid: Pid, status: WaitStatus) -> bool {
+        let mut channels = self.channels.iter_mut();
+        let Some((node, channel)) = channels.find(|(_, it)| it.process.pid() == pid) else {
+            return false;
+        };
+        let node = *node;
+        let ended = match status {
+            WaitStatus::Exited(_, code) => Ended::Exited(code),
+            WaitStatus::Signaled(_, signal, _) => Ended::Killed(signal as i32),
+            _ => return true,
+        };
+        channel.process.set_ended(status);
+        self.read(node);
+        if let Some(channel) = self.channels.get(&node) {
+            let complaints = channel.process.fate().complaints();
+            self.report(node, Up::Ended(ended, complaints));
+        }
+        if self.leaves_at.is_some() {
+            self.channels.remove(&node);
+        }
+        true
+    }
+
+    /// `mpirun` is gone: ends what is below.
+    pub(crate) fn leave(&mut self, now: Instant) {
+        self.leaves_at.get_or_insert(now + FAREWELL);
+        self.reports.clear();
+        self.channels.retain(|_, it| !it.process.has_ended());
+        for channel in self.channels.values_mut() {
+            channel.process.close_input();
+        }
+    }
+
+    /// When [`Relay::tick`] must be called.
+    pub(crate) fn wake_at(&self) -> Option<Instant> {
+        self.leaves_at.filter(|_| !self.is_empty())
+    }
+
+    /// Does what is due.
+    pub(crate) fn tick(&mut self, now: Instant) {
+        if self.leaves_at.is_some_and(|at| at <= now) {
+            self.channels.clear();
+        }
+    }
+
+    fn write(&mut self, node: u32) {
+        let Some(channel) = self.channels.get_mut(&node) else {
+            return;
+        };
+        let before = channel.outgoing.len();
+        channel.process.write(&mut channel.outgoing);
+        let taken = before - channel.outgoing.len();
+        if !channel.has_more_orders && channel.outgoing.is_empty() {
+            channel.process.close_input();
+        }
+        if taken > 0 {
+            self.report(node, Up::Taken(taken as u64));
+        }
+    }
+
+    fn read(&mut self, node: u32) {
+        let Some(channel) = self.channels.get_mut(&node) else {
+            return;
+        };
+        let received = channel.process.read();
+        let is_end = channel.process.is_at_end();
+        let is_news = is_end && !std::mem::replace(&mut channel.is_end_reported, is_end);
+        for bytes in received.chunks(PASSAGE_CHUNK) {
+            self.report(node, Up::Bytes(ByteBuf::from(bytes.to_vec())));
+        }
+        if is_news {
+            self.report(node, Up::End);
+        }
+    }
+}
