@@ -15,6 +15,7 @@ use mpi_lite::transport;
 use crate::cores::Object;
 use crate::environment::{Base, Export};
 use crate::failure::{Failure, printable};
+use crate::foreign::{self, Found};
 use crate::hosts::{self, Host, RANKS_MAX};
 use crate::input::Readers;
 use crate::mapping::Local;
@@ -197,7 +198,7 @@ fn as_option(word: &OsStr) -> Option<&[u8]> {
 }
 
 /// An option's name for messages, its entry, and the value behind `=`.
-type Identified = (String, &'static Entry, Option<OsString>);
+pub(crate) type Identified = (String, &'static Entry, Option<OsString>);
 
 fn identify(option: &[u8], word: &OsStr) -> Result<Identified, Failure> {
     let (name, attached) = match option.iter().position(|byte| *byte == b'=') {
@@ -274,17 +275,27 @@ impl Options {
                 self.part.program = word;
                 break;
             };
-            let (name, entry, attached) = identify(option, &word)?;
+            let found = foreign::find(option);
+            let is_fixed = found.as_ref().is_some_and(Found::has_fixed_value);
+            let identified = match found {
+                Some(found) => self.read_foreign(found, words)?,
+                None => Some(identify(option, &word)?),
+            };
+            let Some((name, entry, attached)) = identified else {
+                continue;
+            };
             let meaning = entry.meaning;
             if !may_come(entry) {
                 return Err(Failure::usage(format!(
                     "option {name} is for the whole job: give it before the first program"
                 )));
             }
-            if seen.contains(&meaning) && !entry.repeats() {
+            if seen.contains(&meaning) && !entry.repeats() && !is_fixed {
                 return Err(Failure::usage(format!("option {name} is given twice")));
             }
-            seen.push(meaning);
+            if !is_fixed {
+                seen.push(meaning);
+            }
             let values = values_of(&name, entry, attached, words)?;
             match meaning {
                 Meaning::Help => return Ok(Some(Request::Help)),
@@ -350,8 +361,26 @@ impl Options {
             Meaning::RankBy => self.rank_by(text(value, name)?)?,
             Meaning::ReportBindings => self.reports_bindings = true,
             Meaning::DisplayMap => self.shows_map = true,
+            Meaning::Display => self.display(text(value, name)?)?,
             Meaning::Mca | Meaning::Ignored | Meaning::Env | Meaning::GlobalEnv => {}
             Meaning::Help | Meaning::Version | Meaning::Agent => {}
+        }
+        Ok(())
+    }
+
+    /// `--display`.
+    fn display(&mut self, value: &str) -> Result<(), Failure> {
+        for word in value.split(',') {
+            match word {
+                "map" | "allocation" => self.shows_map = true,
+                "bind" => self.reports_bindings = true,
+                _ => {
+                    let shown = printable(value);
+                    return Err(Failure::usage(format!(
+                        "--display {shown}: map, allocation and bind are possible"
+                    )));
+                }
+            }
         }
         Ok(())
     }

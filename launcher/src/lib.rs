@@ -24,6 +24,7 @@ pub mod datagrams;
 pub mod elf;
 pub mod environment;
 pub mod failure;
+pub mod foreign;
 pub mod group;
 pub mod guard;
 pub mod help;

@@ -53,6 +53,7 @@ pub(crate) enum Meaning {
     RankBy,
     ReportBindings,
     DisplayMap,
+    Display,
     /// A parameter of Open MPI.
     Mca,
     /// Accepted for the sake of scripts.
@@ -238,6 +239,12 @@ pub const OPTIONS: &[Entry] = &[
         meaning: Meaning::DisplayMap,
         value: Value::Nothing,
         text: "print the hosts with their ranks before the job starts",
+    },
+    Entry {
+        names: &["display"],
+        meaning: Meaning::Display,
+        value: Value::Word("map|allocation|bind"),
+        text: "as --display-map (map, allocation) or --report-bindings (bind); a list is possible",
     },
     Entry {
         names: &["byslot"],
@@ -522,7 +529,6 @@ pub const OPTIONS: &[Entry] = &[
     Entry {
         names: &[
             "allow-run-as-root",
-            "use-hwthread-cpus",
             "disable-hostname-propagation",
             "quiet",
             "q",

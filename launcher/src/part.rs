@@ -113,7 +113,9 @@ impl Options {
         while words.has_more {
             let number = self.programs.len() + 1;
             let place = format!("part {number} of the command line");
-            let part = read_part(&mut words).map_err(|failure| at(&place, failure))?;
+            let read = read_part(&mut words).map_err(|failure| at(&place, failure));
+            let (part, notes) = read?;
+            self.notes.extend(notes);
             self.programs.push(part);
         }
         self.count_ranks(|number| format!("part {number} of the command line"))
@@ -135,7 +137,9 @@ impl Options {
         let mut places = Vec::new();
         for (place, words) in lines(file)? {
             let mut words = Reader::new(words.into_iter());
-            let part = read_part(&mut words).map_err(|failure| at(&place, failure))?;
+            let read = read_part(&mut words).map_err(|failure| at(&place, failure));
+            let (part, notes) = read?;
+            self.notes.extend(notes);
             self.programs.push(part);
             places.push(place);
         }
@@ -180,8 +184,10 @@ impl Options {
     }
 }
 
-/// Reads a part with its own options only.
-fn read_part(words: &mut Reader<impl Iterator<Item = OsString>>) -> Result<Part, Failure> {
+/// Reads a part with its own options only. Returns notes for the user as well.
+fn read_part(
+    words: &mut Reader<impl Iterator<Item = OsString>>,
+) -> Result<(Part, Vec<String>), Failure> {
     let mut options = Options::default();
     options.read(words, &Entry::is_of_program)?;
     let mut part = options.part;
@@ -191,7 +197,7 @@ fn read_part(words: &mut Reader<impl Iterator<Item = OsString>>) -> Result<Part,
     part.arguments = words.rest_of_part();
     part.ranks = options.ranks;
     part.hosts = options.hosts;
-    Ok(part)
+    Ok((part, options.notes))
 }
 
 /// A failure with the place of the part in front of it.

@@ -1,5 +1,5 @@
 //! What `docs/kubernetes.md` shows: the manifest has the layout of the operator, and the image is
-//! built by the steps of the README.
+//! built by the steps of the README. The commands of `docs/guide/kubernetes.md` fit to both.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ fn read(name: &str) -> String {
     fs::read_to_string(path).expect("the page is there")
 }
 
-/// The block of this language in the page.
+/// The block of this language in the reference.
 fn block(language: &str) -> String {
     let page = read("docs/kubernetes.md");
     let start = format!("```{language}\n");
@@ -87,4 +87,36 @@ fn the_image_is_built_by_the_steps_of_the_readme() {
         assert!(readme.contains(step) && image.contains(step), "{step}");
     }
     assert!(readme.contains("hello.c"));
+}
+
+/// No cluster is at hand: each command is one of these, with the names of the manifest.
+#[test]
+fn the_commands_of_the_guide_name_what_the_manifest_and_the_image_name() {
+    let documents = YamlLoader::load_from_str(&block("yaml")).expect("it is YAML");
+    let name = documents[0]["metadata"]["name"].as_str().expect("a name");
+    let replicas = &documents[0]["spec"]["mpiReplicaSpecs"];
+    let container = &replicas["Worker"]["template"]["spec"]["containers"][0];
+    let image = container["image"].as_str().expect("an image");
+    let expected = [
+        format!("docker build -t {image} -f Dockerfile ."),
+        format!("docker push {image}"),
+        format!("kubectl apply -f {name}.yaml"),
+        format!("kubectl logs -f job/{name}-launcher"),
+        format!("kubectl get mpijob {name}"),
+        format!("kubectl delete mpijob {name}"),
+    ];
+    let page = read("docs/guide/kubernetes.md");
+    let blocks = page.split("```sh\n").skip(1);
+    let commands: Vec<&str> = blocks
+        .flat_map(|rest| rest.split("\n```").next().unwrap_or_default().lines())
+        .collect();
+    assert_eq!(commands, expected);
+    assert!(page.contains(&format!("`{name}.yaml`")) && page.contains("`hello.c`"));
+    let reference = read("docs/kubernetes.md");
+    for command in [&expected[0], &expected[2], &expected[3]] {
+        assert!(reference.contains(command), "{command}");
+    }
+    let line = page.lines().find(|line| line.contains("hosts are ready"));
+    let line = line.expect("the line of progress").trim();
+    assert!(reference.contains(line), "{line}");
 }

@@ -4,6 +4,7 @@
 //! The installation is named by `MPILITE_PREFIX`; `make test` installs and sets it. A test that
 //! cannot find what it needs fails and says what is missing; none is skipped.
 
+pub mod guide;
 mod install;
 mod job;
 mod process;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use mpi_lite_tests::guide::Page;
 use mpi_lite_tests::{
     Job, NODES, Outcome, Running, Scratch, Slurm, build, c_source, hosts_of_ranks, tool,
     wait_until_gone,
@@ -356,4 +357,54 @@ fn a_killed_rank_under_open_mpi_ends_all() {
     let took = moment.elapsed();
     assert!(took < SOON, "{took:?}: {}", outcome.report());
     wait_until_gone(&ranks);
+}
+
+/// The folders that a page takes for granted: the installation, then those of the test itself.
+fn path() -> String {
+    let tools = tool("mpirun");
+    let own = std::env::var("PATH").expect("text");
+    format!("{}:{own}", tools.parent().expect("bin").display())
+}
+
+#[test]
+fn the_page_of_the_guide_about_slurm_is_right() {
+    let slurm = Slurm::start();
+    let shell = |script: &Path| slurm.job(["sh"]).arg(script).env("PATH", path());
+    // The program of the first page.
+    let first = Page::read("first-program.md");
+    first.run(slurm.scratch().path(), shell, "");
+    Page::read("slurm.md").run(slurm.scratch().path(), shell, "");
+}
+
+/// `tests/mpi4py.sh` has run the first commands of the page, with other folders.
+#[test]
+fn the_page_of_the_guide_about_python_is_right() {
+    let python = std::env::var(PYTHON)
+        .unwrap_or_else(|_| panic!("{PYTHON} is not set: `make test-schedulers` sets it"));
+    let page = Page::read("python.md");
+    let script = std::fs::read_to_string(c_source("tests/mpi4py.sh")).expect("a script");
+    let version = script
+        .lines()
+        .find_map(|line| line.strip_prefix("version="));
+    let version = version.expect("the script names its version");
+    let commands: Vec<_> = page.commands().take(2).collect();
+    let install = format!("pip install --no-binary=mpi4py mpi4py=={version}");
+    assert_eq!(commands[0], "python3 -m venv venv");
+    assert_eq!(commands[1], format!("MPICC=mpicc venv/bin/{install}"));
+    for part in [
+        "python3 -m venv",
+        "MPICC=\"$prefix/bin/mpicc\"",
+        "--no-binary=mpi4py",
+    ] {
+        assert!(script.contains(part), "{part}");
+    }
+    let scratch = Scratch::new("guide");
+    let folder = Path::new(&python)
+        .ancestors()
+        .nth(2)
+        .expect("FOLDER/bin/python");
+    std::os::unix::fs::symlink(folder, scratch.path().join("venv")).expect("a link");
+    let page = page.without("python3 -m venv").without("MPICC=");
+    let shell = |script: &Path| Job::new("sh").arg(script).env("PATH", path());
+    page.run(scratch.path(), shell, "");
 }
