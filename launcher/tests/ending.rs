@@ -126,6 +126,21 @@ fn an_interrupt_reaches_the_ranks_so_that_they_can_clean_up() {
 }
 
 #[test]
+fn a_program_in_python_sees_the_interrupt_and_cleans_up() {
+    let mark = unique_sleep();
+    let script = format!(
+        "import subprocess\ntry:\n    subprocess.run(['sleep', '{mark}'])\n\
+         except KeyboardInterrupt:\n    print('seen')\nfinally:\n    print('cleaned')\n"
+    );
+    let running = mpirun(&["-n", "1", "python3", "-c", &script]).start();
+    wait_for_sleepers(&mark, 1);
+    running.signal("INT");
+    let outcome = running.finish();
+    let seen = (outcome.code, outcome.out());
+    assert_eq!(seen, (130, "seen\ncleaned\n".to_owned()));
+}
+
+#[test]
 fn ranks_hear_an_interrupt_though_mpirun_was_started_in_the_background() {
     let mark = unique_sleep();
     let script = format!("trap 'echo cleaned; exit 0' INT; sleep {mark} & wait");

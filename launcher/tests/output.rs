@@ -177,6 +177,26 @@ fn input_of_12_mb_reaches_rank_0_unchanged() {
 }
 
 #[test]
+fn a_rank_that_begins_to_read_late_gets_all_its_input() {
+    let bytes = much_input();
+    for hosts in ["localhost:1", "n1"] {
+        let line = [
+            "-n",
+            "1",
+            "--host",
+            hosts,
+            "sh",
+            "-c",
+            "sleep 0.5; exec cat",
+        ];
+        let job = mpirun(&line).over_fake_ssh().input(bytes.clone());
+        let outcome = job.run();
+        assert_eq!((outcome.code, &*outcome.stderr), (0, ""), "{hosts}");
+        assert!(outcome.stdout == bytes, "{hosts}: the output differs");
+    }
+}
+
+#[test]
 fn only_rank_0_reads_input() {
     let script = "if read line; then echo $MPILITE_RANK got $line; else echo $MPILITE_RANK; fi";
     for hosts in ["localhost:3", "n1:2,n2"] {

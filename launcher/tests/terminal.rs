@@ -83,3 +83,35 @@ fn a_quit_of_the_terminal_is_a_report_and_ends_no_rank() {
 fn without_a_terminal_nothing_waits_for_one() {
     mpirun(&["-n", "2", "cat"]).run().succeeds();
 }
+
+/// A process in the background that reads the terminal is stopped by it.
+#[test]
+fn a_job_in_the_background_of_a_shell_is_not_stopped() {
+    for hosts in ["localhost:2", "n1,n2"] {
+        let scratch = Scratch::new();
+        let done = scratch.path().join("done");
+        let mut script = Command::new("script");
+        script.args(["-q", "-e", "-c", "bash --norc -i", "/dev/null"]);
+        script.env("MPILITE_SSH", common::fake_ssh());
+        script.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = script.spawn().expect("script can be started");
+        let line = format!(
+            "{} -n 2 --host {hosts} sh -c 'sleep 0.2' && touch {} &\n",
+            env!("CARGO_BIN_EXE_mpirun"),
+            done.display()
+        );
+        child
+            .stdin
+            .as_mut()
+            .unwrap()
+            .write_all(line.as_bytes())
+            .unwrap();
+        wait_until("the job in the background has ended", || {
+            done.exists().then_some(())
+        });
+        child.stdin.as_mut().unwrap().write_all(b"exit\n").unwrap();
+        let (code, text) = finish(child);
+        assert_eq!(code, Some(0), "{hosts}: {text}");
+        assert!(!text.contains("Stopped"), "{hosts}: {text}");
+    }
+}

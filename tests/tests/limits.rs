@@ -117,6 +117,18 @@ fn a_sandbox_that_forbids_to_send_and_receive_in_batches_costs_time_but_no_messa
     }
 }
 
+/// As containers forbid it: long messages then go through shared memory.
+#[test]
+fn a_sandbox_that_forbids_to_copy_from_process_to_process_costs_no_message() {
+    let sandbox = Sandbox::new("limits-copy");
+    let program = sandbox.large();
+    let calls = [("process_vm_readv", EPERM), ("process_vm_writev", EPERM)];
+    let job = sandbox.job("shm", &calls).arg(&program);
+    let outcome = job.env("MPILITE_COPY_ACROSS", "always").run();
+    let outcome = outcome.expect_code(0);
+    assert!(outcome.stderr.is_empty(), "{}", outcome.report());
+}
+
 #[test]
 fn a_connection_for_each_tag_ends_at_the_limit_of_open_files_with_a_line_that_says_so() {
     let scratch = Scratch::new("limits-tags");

@@ -21,6 +21,8 @@ static const struct {
     {"socket", SYS_socket},
     {"eventfd2", SYS_eventfd2},
     {"clone3", SYS_clone3},
+    {"process_vm_readv", SYS_process_vm_readv},
+    {"process_vm_writev", SYS_process_vm_writev},
 };
 
 static unsigned number_of(const char *name)
