@@ -12,6 +12,7 @@ _mpilite_mpirun() {
         --map-by) words=(-W 'slot node seq core l3cache numa socket package') ;;
         --rank-by) words=(-W 'slot node fill span') ;;
         --bind-to) words=(-W 'none hwthread core l2cache l3cache numa socket package board') ;;
+        --display) words=(-W 'map allocation bind') ;;
         -x) words=(-W '') ;;
         --envlist) words=(-W '') ;;
         --genvlist) words=(-W '') ;;
@@ -24,6 +25,7 @@ _mpilite_mpirun() {
         --port-range) words=(-W '') ;;
         --launcher|--bootstrap) words=(-W 'ssh srun') ;;
         --launch-timeout) words=(-W '') ;;
+        --launch-fanout) words=(-W '') ;;
         --ssh-args) words=(-W '') ;;
         --net) words=(-W '') ;;
         --output|--output-filename) words=(-d) ;;
@@ -42,7 +44,7 @@ _mpilite_mpirun() {
     esac ;; esac
     if [ ${#words[@]} = 0 ]; then
         case $word in
-        -*) words=(-W '-n -np -c --host -H --hosts --hostfile -f --machinefile -ppn -N --npernode --perhost --map-by --rank-by --bind-to --report-bindings --display-map --byslot --bynode --oversubscribe --nooversubscribe -x --env --envall --envnone --envlist --genv --genvall --genvnone --genvlist --wdir --wd --path --prefix --preload --preload-binary --app --configfile --transport --interface --iface --port-range --launcher --bootstrap --launch-timeout --ssh-args --net --tag-output -l --prepend-rank --timestamp-output --merge-stderr --merge-stderr-to-stdout --output --output-filename --stdin --stats --secure --timeout --stall --stall-after --stall-json --packets --sequence --sequence-packets --mca --gmca --omca --prtemca --pmixmca --help -h --version -V') ;;
+        -*) words=(-W '-n -np -c --host -H --hosts --hostfile -f --machinefile -ppn -N --npernode --perhost --map-by --rank-by --bind-to --report-bindings --display-map --display --byslot --bynode --oversubscribe --nooversubscribe -x --env --envall --envnone --envlist --genv --genvall --genvnone --genvlist --wdir --wd --path --prefix --preload --preload-binary --app --configfile --transport --interface --iface --port-range --launcher --bootstrap --launch-timeout --launch-fanout --ssh-args --net --tag-output -l --prepend-rank --timestamp-output --merge-stderr --merge-stderr-to-stdout --output --output-filename --stdin --stats --secure --timeout --stall --stall-after --stall-json --packets --sequence --sequence-packets --mca --gmca --omca --prtemca --pmixmca --help -h --version -V') ;;
         *) words=(-c -f) ;;
         esac
     fi

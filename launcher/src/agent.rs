@@ -1,5 +1,5 @@
-//! The launcher's part on another host: a [`Node`] that speaks through standard input and output, or
-//! through a connection to `mpirun` if srun has started it.
+//! The launcher's part on another host: a [`Node`] that speaks through standard input and output,
+//! or through a connection to `mpirun` if srun has started it.
 //!
 //! The end of that input means that `mpirun`, its host or the connection is gone: then every
 //! rank here ends as well. So does a long silence: a network that is cut closes nothing. While

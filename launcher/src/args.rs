@@ -774,6 +774,15 @@ mod tests {
                 "--net \"loss\" is not NAME=VALUE, as in loss=1%,delay=5ms",
             ),
             ("-x =1 p", "-x needs NAME or NAME=VALUE, not '=1'"),
+        ];
+        for (line, expected) in cases {
+            assert_eq!(refusal(line), expected);
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_one_of_several_programs_names_its_part() {
+        let cases = [
             (
                 "-n 1 a : -n 1 b : ",
                 "part 3 of the command line: no program is named",

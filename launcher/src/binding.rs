@@ -29,7 +29,8 @@ pub struct Wish {
     pub is_filled: bool,
 }
 
-/// The CPUs of each of `ranks` ranks, in the order of the ranks. `None` if they are not to be bound.
+/// The CPUs of each of `ranks` ranks, in the order of the ranks. `None` if they are not to be
+/// bound.
 ///
 /// # Errors
 ///
@@ -388,7 +389,7 @@ mod tests {
     #[test]
     fn a_binding_is_said_with_its_cpus_and_its_socket() {
         let machine = two_sockets();
-        let said = |to, cpus: &[u32]| describe(&machine, to, cpus);
+        let said = |to, cpus: &[u32]| describe(machine, to, cpus);
         assert_eq!(
             said(Object::Core, &[5, 13]),
             "bound to core 5 (CPUs 5,13) of socket 1"

@@ -4,7 +4,7 @@
 //! * [`Treatment`]: what becomes of an option;
 //! * [`find`]: the entry of a word of the command line.
 //!
-//! The table of `docs/mpirun.md` has a row for each entry; a test compares them.
+//! The tables of `docs/mpirun.md` are made from these; a test compares them.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -115,9 +115,7 @@ const fn refused(names: &'static [&'static str], words: usize, instead: &'static
     of(names, words, Treatment::Refused(instead))
 }
 
-/// Every option of other launchers that is understood, ignored or refused by its name.
-pub const FOREIGN: &[Foreign] = &[
-    // Open MPI
+const OF_OPEN_MPI: &[Foreign] = &[
     is_ours(&["default-hostfile"], 1, "hostfile"),
     has_value(&["pernode"], "ppn", "1"),
     has_value(&["bycore"], "map-by", "core"),
@@ -215,7 +213,9 @@ pub const FOREIGN: &[Foreign] = &[
     refused(&["report-pid"], 1, "use $! of the shell"),
     refused(&["dvm"], 0, "it needs no daemon"),
     refused(&["hnp"], 1, "it needs no daemon"),
-    // MPICH and Intel MPI
+];
+
+const OF_HYDRA: &[Foreign] = &[
     has_value(&["rr"], "map-by", "node"),
     is_ours(&["grr"], 1, "ppn"),
     refused(
@@ -284,7 +284,9 @@ pub const FOREIGN: &[Foreign] = &[
         1,
         "jobs of mpi-lite do not connect to each other",
     ),
-    // the options that MPI 5.0 names in 11.5
+];
+
+const OF_THE_STANDARD: &[Foreign] = &[
     noted(&["soft"], 1, "the number of ranks is that of -n"),
     noted(&["arch"], 1, "hosts are chosen by --host"),
     noted(
@@ -297,7 +299,9 @@ pub const FOREIGN: &[Foreign] = &[
         1,
         "the program asks for it itself",
     ),
-    // srun
+];
+
+const OF_SRUN: &[Foreign] = &[
     is_ours(&["ntasks"], 1, "n"),
     is_ours(&["ntasks-per-node"], 1, "ppn"),
     is_ours(&["label"], 0, "tag-output"),
@@ -333,12 +337,28 @@ pub const FOREIGN: &[Foreign] = &[
     ),
 ];
 
+/// Every option of other launchers that is understood, ignored or refused by its name, by
+/// launcher.
+pub const FOREIGN: &[(&str, &[Foreign])] = &[
+    (
+        "Open MPI's `mpirun` (4.1, and `prterun` of 5.0)",
+        OF_OPEN_MPI,
+    ),
+    ("MPICH's and Intel MPI's `mpiexec` (Hydra)", OF_HYDRA),
+    (
+        "MPI 5.0, 11.5: options that a launcher should have",
+        OF_THE_STANDARD,
+    ),
+    ("Slurm's `srun`", OF_SRUN),
+];
+
 /// The option of another launcher that these bytes name, without dashes, perhaps with `=VALUE`.
 pub(crate) fn find(option: &[u8]) -> Option<Found> {
     let end = option.iter().position(|byte| *byte == b'=');
     let name = std::str::from_utf8(&option[..end.unwrap_or(option.len())]).ok()?;
     let attached = end.map(|at| OsString::from_vec(option[at + 1..].to_vec()));
-    FOREIGN.iter().find_map(|entry| {
+    let mut all = FOREIGN.iter().flat_map(|(_, entries)| *entries);
+    all.find_map(|entry| {
         let known = entry.names.iter().find(|known| **known == name)?;
         Some(Found {
             name: known,
@@ -346,4 +366,72 @@ pub(crate) fn find(option: &[u8]) -> Option<Found> {
             attached: attached.clone(),
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{Request, parse};
+
+    fn entries() -> impl Iterator<Item = &'static Foreign> {
+        FOREIGN.iter().flat_map(|(_, entries)| *entries)
+    }
+
+    /// The words of a command line with this option.
+    fn line(name: &str, words: usize, value: &str) -> Vec<OsString> {
+        let option = std::iter::once(dashed(name));
+        let values = std::iter::repeat_n(value.to_string(), words);
+        let rest = ["-n", "2", "p"].map(String::from);
+        let all = option.chain(values).chain(rest);
+        all.map(OsString::from).collect()
+    }
+
+    #[test]
+    fn each_option_is_treated_as_the_table_says() {
+        for entry in entries() {
+            for name in entry.names {
+                // Words that the options of ours take: a number, a host and a file are all names.
+                let parsed = parse(line(name, entry.words, "1"));
+                match entry.treatment {
+                    Treatment::Refused(instead) => {
+                        let failure = parsed.unwrap_err();
+                        assert_eq!(failure.code, 2, "{name}");
+                        assert!(failure.text.ends_with(instead), "{name}: {failure}");
+                    }
+                    Treatment::Ours("version", _) => {
+                        assert!(matches!(parsed, Ok(Request::Version)), "{name}");
+                    }
+                    Treatment::Ours("n", _) => {
+                        assert!(parsed.unwrap_err().text.contains("given twice"), "{name}");
+                    }
+                    treatment => {
+                        let Ok(Request::Run(options)) = parsed else {
+                            panic!("{name}: {parsed:?}");
+                        };
+                        let is_noted = matches!(treatment, Treatment::Noted(_));
+                        assert_eq!(options.notes.len(), usize::from(is_noted), "{name}");
+                        assert_eq!(options.programs[0].program, "p", "{name}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_spelling_is_also_one_of_ours_or_comes_twice() {
+        let mut known = std::collections::BTreeSet::new();
+        for name in entries().flat_map(|entry| entry.names) {
+            assert!(options::find(name).is_none(), "{name}");
+            assert!(known.insert(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_stands_for_an_option_of_ours_names_one() {
+        for entry in entries() {
+            if let Treatment::Ours(ours, _) = entry.treatment {
+                assert!(options::find(ours).is_some(), "{ours}");
+            }
+        }
+    }
 }

@@ -33,8 +33,8 @@ pub const EXIT_STATUS: &str = "that of the first rank that failed (128 + signal 
 pub const RULES: &str = "Long options may be written with one dash or two. The first word that is \
      no option is the program. A ':' ends its arguments, and the next program of the job follows: \
      -n, --host, --wdir, --path, -x and the options --env... are for one program, all others for \
-     the job, and stand before the first program. A single host needs no ssh; other hosts are reached with ssh or \
-     the program of MPILITE_SSH.";
+     the job, and stand before the first program. A single host needs no ssh; other hosts are \
+     reached with ssh or the program of MPILITE_SSH.";
 
 /// The help text.
 #[must_use]

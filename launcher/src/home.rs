@@ -1,5 +1,5 @@
-//! How an agent that srun has started finds `mpirun`: it tries its addresses, the one from which srun
-//! has reached this node first, and takes the first that proves to be of the job.
+//! How an agent that srun has started finds `mpirun`: it tries its addresses, the one from which
+//! srun has reached this node first, and takes the first that proves to be of the job.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};

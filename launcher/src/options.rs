@@ -166,7 +166,7 @@ fn is_choice(word: &&str) -> bool {
 }
 
 /// An option with two dashes if its name is a word, and with one if it is shorter than that.
-pub(crate) fn dashed(name: &str) -> String {
+pub fn dashed(name: &str) -> String {
     let dashes = match name {
         "np" | "ppn" => "-",
         _ if name.len() == 1 => "-",

@@ -268,8 +268,8 @@ fn cpus() -> u32 {
     })
 }
 
-/// Returns true if a host is where `mpirun` runs. Several nodes of an allocation may be one machine:
-/// there only the node that `mpirun` itself is on.
+/// Returns true if a host is where `mpirun` runs. Several nodes of an allocation may be one
+/// machine: there only the node that `mpirun` itself is on.
 fn is_here(name: &str, allocation: Option<&Allocation>) -> bool {
     match allocation.filter(|allocation| allocation.contains(name)) {
         Some(Allocation { own: Some(own), .. }) => own == name,

@@ -1,7 +1,7 @@
 //! Who reaches which host by ssh: `mpirun` a few, and the agents there the others.
 //!
-//! `mpirun` sees every host as a [`Remote`](crate::remote::Remote), whatever the way to it. The tree
-//! starts the connections and carries the bytes between a host and the one through which it is
+//! `mpirun` sees every host as a [`Remote`](crate::remote::Remote), whatever the way to it. The
+//! tree starts the connections and carries the bytes between a host and the one through which it is
 //! reached. A host that another one cannot reach is reached by `mpirun` itself.
 
 use std::ffi::OsStr;

@@ -127,7 +127,7 @@ fn marks_of_other_launchers_are_removed() {
 
 #[test]
 fn the_key_of_the_job_is_in_no_environment_and_on_no_command_line() {
-    let program = common::boot_rank();
+    let program = boot_rank();
     let script = format!(
         "{program} print; tr '\\0' '\\n' < /proc/$$/environ; ps -ef; tr '\\0' '\\n' < \
          /proc/$PPID/environ"

@@ -5,7 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use launcher::options::{Entry, OPTIONS, Value};
+use launcher::foreign::{FOREIGN, Foreign, Treatment};
+use launcher::options::{Entry, OPTIONS, Value, dashed};
 use launcher::{help, wrapper};
 use roff::{Roff, bold, roman};
 
@@ -171,5 +172,38 @@ fn bash_completes_options_and_their_values() {
             "{words}: {}",
             String::from_utf8_lossy(&output.stderr)
         );
+    }
+}
+
+/// What becomes of an option of another launcher, in words.
+fn treatment(entry: &Foreign) -> String {
+    match entry.treatment {
+        Treatment::Ours(ours, None) => format!("as `{}`", dashed(ours)),
+        Treatment::Ours(ours, Some(value)) => format!("as `{} {value}`", dashed(ours)),
+        Treatment::Ignored => "passed over".into(),
+        Treatment::Noted(reason) => format!("passed over, with a note: {reason}"),
+        Treatment::Refused(instead) => format!("refused: {instead}"),
+    }
+}
+
+#[test]
+fn the_page_about_mpirun_has_a_row_for_each_option_of_other_launchers() {
+    let mut tables = String::new();
+    for (launcher, entries) in FOREIGN {
+        tables += &format!("\n### {launcher}\n\n| option | what becomes of it |\n|---|---|\n");
+        for entry in *entries {
+            let names = entry.names.iter().map(|name| format!("`{}`", dashed(name)));
+            let names = names.collect::<Vec<_>>().join(", ");
+            tables += &format!("| {names} | {} |\n", treatment(entry));
+        }
+    }
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/mpirun.md");
+    let page = fs::read_to_string(&path).unwrap_or_default();
+    let mark = "<!-- generated from launcher/src/foreign.rs -->\n";
+    let (head, found) = page.split_once(mark).expect("the page has the mark");
+    if std::env::var_os("UPDATE").is_some() {
+        fs::write(&path, format!("{head}{mark}{tables}")).expect("it is in the source tree");
+    } else {
+        assert_eq!(found, tables, "docs/mpirun.md: run this test with UPDATE=1");
     }
 }

@@ -23,10 +23,15 @@ while [ "${1#--}" != "$1" ]; do
     esac
     shift
 done
-[ -z "$REFUSING" ] || { echo "srun: error: Unable to create step for job 7: $REFUSING" >&2; exit 1; }
+[ -z "$REFUSING" ] || {
+    echo "srun: error: Unable to create step for job 7: $REFUSING" >&2
+    exit 1
+}
 [ -z "$IDLE" ] || exec sleep "$IDLE"
-[ -z "$FALSE_HOME" ] || MPILITE_AGENT_HOME="$FALSE_HOME $(echo "$MPILITE_AGENT_HOME" | cut -d' ' -f2-)"
-export MPILITE_AGENT_HOME SLURM_STEP_ID=0 SLURM_STEP_NODELIST=$nodes SLURM_LAUNCH_NODE_IPADDR=127.0.0.1
+rest=$(echo "$MPILITE_AGENT_HOME" | cut -d' ' -f2-)
+[ -z "$FALSE_HOME" ] || MPILITE_AGENT_HOME="$FALSE_HOME $rest"
+export MPILITE_AGENT_HOME SLURM_STEP_ID=0 SLURM_STEP_NODELIST=$nodes
+export SLURM_LAUNCH_NODE_IPADDR=127.0.0.1
 number=0
 trap 'kill $(jobs -p) 2>/dev/null' TERM
 for node in ${nodes//,/ }; do

@@ -1,6 +1,6 @@
 //! The pages of `docs/guide` as scripts: their files, their commands, and what these print.
 //!
-//! * A line that ends in a name and a colon, as `` `sum.c`: ``, comes before the block of that file.
+//! * A line that ends in a name and a colon, as `` `sum.c`: ``, comes before that file's block.
 //!   So does a line that ends in `` here `hosts`: ``.
 //! * A block `sh` has commands. A block `console` has commands behind `$ `, each with its output.
 //! * `...` in a line of output stands for any text; alone in a line it stands for any lines. The

@@ -1,3 +1,5 @@
+//! What the variables and files of each scheduler become.
+
 use proptest::prelude::*;
 
 use super::*;
@@ -234,11 +236,14 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_a_list_of_plain_names_or_a_failure_in_one_line(text in "\\PC{0,40}|[n0-9\\[\\],-]{0,20}") {
+    fn any_text_is_a_list_of_plain_names_or_a_failure_in_one_line(
+        text in "\\PC{0,40}|[n0-9\\[\\],-]{0,20}",
+    ) {
         match slurm::expand(&text) {
             Ok(names) => for name in names {
                 prop_assert!(!name.is_empty() && !name.starts_with('-'));
-                prop_assert!(name.chars().all(|c| c.is_ascii_alphanumeric() || "_.:@%-".contains(c)));
+                let is_plain = |c: char| c.is_ascii_alphanumeric() || "_.:@%-".contains(c);
+                prop_assert!(name.chars().all(is_plain));
             },
             Err(reason) => prop_assert!(!reason.chars().any(char::is_control)),
         }
@@ -250,7 +255,10 @@ proptest! {
     ) {
         let text: Vec<String> = parts
             .iter()
-            .map(|(number, times)| if *times == 1 { number.to_string() } else { format!("{number}(x{times})") })
+            .map(|(number, times)| match times {
+                1 => number.to_string(),
+                _ => format!("{number}(x{times})"),
+            })
             .collect();
         let all: Vec<u32> = parts
             .iter()

@@ -1,3 +1,5 @@
+//! A host whose agent starts, fails, or falls silent.
+
 use nix::sys::signal::SigSet;
 
 use super::*;

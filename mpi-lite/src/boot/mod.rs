@@ -36,6 +36,7 @@ mod secret;
 mod shared;
 mod single;
 pub mod state;
+mod waiting;
 
 use std::ffi::OsString;
 use std::os::fd::{OwnedFd, RawFd};

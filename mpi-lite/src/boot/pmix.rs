@@ -7,15 +7,16 @@
 use std::ffi::{CStr, CString, OsString, c_char, c_int, c_void};
 use std::fmt;
 use std::net::IpAddr;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use libloading::Library;
-use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
-use rustix::io::{Errno, write};
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::io::write;
 
 use super::BootError;
-use super::managed::Manager;
+use super::managed::Interface;
+use super::waiting::await_first;
 
 /// The library's name: its interface has kept this number from version 2 on.
 const LIBRARY: &str = "libpmix.so.2";
@@ -146,7 +147,7 @@ pub(super) fn is_there(variable: &impl Fn(&str) -> Option<OsString>) -> bool {
 /// The library is missing, or the server does not do what it must.
 pub(super) fn connect(
     variable: &impl Fn(&str) -> Option<OsString>,
-) -> Result<Option<Box<dyn Manager>>, BootError> {
+) -> Result<Option<Box<dyn Interface>>, BootError> {
     let name = name(variable);
     let functions = match load(variable) {
         Ok(functions) => functions,
@@ -313,7 +314,7 @@ impl Pmix {
     }
 }
 
-impl Manager for Pmix {
+impl Interface for Pmix {
     fn name(&self) -> &'static str {
         self.name
     }
@@ -394,16 +395,8 @@ impl Manager for Pmix {
 
     fn leave_fence(&mut self, watch: Option<BorrowedFd<'_>>) -> Result<bool, BootError> {
         let bell = &self.ended.bell;
-        let mut polled = vec![PollFd::new(bell, PollFlags::IN)];
-        if let Some(watch) = &watch {
-            polled.push(PollFd::new(watch, PollFlags::IN));
-        }
-        while let Err(errno) = poll(&mut polled, None) {
-            if errno != Errno::INTR {
-                return Err(BootError::System(format!("poll: {errno}")));
-            }
-        }
-        if polled[0].revents().is_empty() {
+        let awaited = await_first(bell.as_fd(), watch);
+        if !awaited.map_err(|error| BootError::System(format!("poll: {error}")))? {
             return Ok(false);
         }
         let _ = rustix::io::read(bell, &mut [0; 8]);

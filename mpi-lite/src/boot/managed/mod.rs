@@ -1,8 +1,8 @@
 //! A rank that another process manager has started: Slurm, Hydra, Flux, a server of PMIx.
 //!
-//! The manager offers a place to publish texts and a fence ([`Manager`]). With these alone the ranks
-//! do what our launcher does otherwise: they agree on a key, meet on each node ([`Neighbours`]),
-//! make the memory that a node shares, and exchange their cards.
+//! The manager offers a place to publish texts and a fence ([`Interface`]). With these alone the
+//! ranks do what our launcher does otherwise: they agree on a key, meet on each node
+//! ([`Neighbours`]), make the memory that a node shares, and exchange their cards.
 //!
 //! 1. Rank 0 publishes the key of the job. The first rank of each node publishes the name of its
 //!    host, and of the socket where the others of the node meet it. A fence.
@@ -14,29 +14,29 @@
 //! A manager may leave the others waiting when a rank dies (`srun` without `-K`). So the ranks of a
 //! node watch each other, and end the job.
 
-mod manager;
+mod interface;
 pub(super) mod mapping;
 mod node;
 
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::rand::{SecureRandom, SystemRandom};
 use rustix::event::epoll::{self, EventData, EventFlags};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Resource, Signal, getpid, getrlimit, kill_process};
 use serde_bytes::ByteBuf;
 
 use super::address::{self, Wish};
 use super::protocol::{Assignment, Secure};
 use super::secret::{SECRET_BYTES, Secret};
+use super::waiting::{has_hung_up, pause};
 use super::{Asked, BootError, Shared};
 use crate::config::Settings;
 use crate::hidden::wipe;
 use crate::transport::named;
-pub(super) use manager::Manager;
+pub(super) use interface::Interface;
 use node::{Loss, Neighbours};
 
 /// How long the manager has to end this process when the job ends.
@@ -45,7 +45,7 @@ const LAST_GRACE: Duration = Duration::from_secs(1);
 /// A rank of a job of another process manager.
 #[derive(Debug)]
 pub struct Managed {
-    manager: Box<dyn Manager>,
+    manager: Box<dyn Interface>,
     neighbours: Neighbours,
     /// The first rank of the node of each rank, by rank, as the manager sees the nodes.
     firsts: Vec<u32>,
@@ -60,7 +60,7 @@ pub struct Managed {
 
 impl Managed {
     /// Joins the job. Blocks until all its ranks have come as far.
-    pub(super) fn join(mut manager: Box<dyn Manager>) -> Result<Self, BootError> {
+    pub(super) fn join(mut manager: Box<dyn Interface>) -> Result<Self, BootError> {
         let (rank, size) = (manager.rank(), manager.size());
         if rank >= size {
             return Err(nonsense(&*manager, format!("rank {rank} of {size}")));
@@ -348,9 +348,9 @@ impl Managed {
             self.abort(1, &line);
         }
         self.neighbours.end();
-        std::thread::sleep(LAST_GRACE);
+        pause(LAST_GRACE);
         let _ = kill_process(getpid(), Signal::TERM);
-        std::thread::sleep(LAST_GRACE);
+        pause(LAST_GRACE);
         let _ = kill_process(getpid(), Signal::KILL);
     }
 
@@ -395,7 +395,7 @@ const LENGTH_DIGITS: usize = 11;
 
 /// The first rank of the node of each rank, by rank. Ranks that the manager does not place are
 /// placed by the machine and the network that they see.
-fn first_ranks(manager: &mut dyn Manager) -> Result<Vec<u32>, BootError> {
+fn first_ranks(manager: &mut dyn Interface) -> Result<Vec<u32>, BootError> {
     let size = manager.size();
     if let Some(nodes) = manager.nodes()? {
         return Ok(firsts(&nodes));
@@ -419,12 +419,12 @@ fn firsts<T: Ord>(entries: &[T]) -> Vec<u32> {
         .collect()
 }
 
-fn none(manager: &dyn Manager) -> Result<Neighbours, BootError> {
+fn none(manager: &dyn Interface) -> Result<Neighbours, BootError> {
     Neighbours::none().map_err(|loss| lost(manager, loss))
 }
 
 /// Publishes what the first rank of a node says for all: its host, and where the others meet it.
-fn open(manager: &mut dyn Manager, firsts: &[u32]) -> Result<Neighbours, BootError> {
+fn open(manager: &mut dyn Interface, firsts: &[u32]) -> Result<Neighbours, BootError> {
     let me = manager.rank();
     let is_first = firsts[me as usize] == me;
     if is_first {
@@ -441,7 +441,7 @@ fn open(manager: &mut dyn Manager, firsts: &[u32]) -> Result<Neighbours, BootErr
 }
 
 /// Waits until all ranks of the job have come here, or a rank of this node dies.
-fn fence(manager: &mut dyn Manager, neighbours: &mut Neighbours) -> Result<(), BootError> {
+fn fence(manager: &mut dyn Interface, neighbours: &mut Neighbours) -> Result<(), BootError> {
     manager.enter_fence()?;
     while !manager.leave_fence(neighbours.watched())? {
         neighbours.look().map_err(|loss| lost(manager, loss))?;
@@ -449,7 +449,7 @@ fn fence(manager: &mut dyn Manager, neighbours: &mut Neighbours) -> Result<(), B
     Ok(())
 }
 
-fn publish_key(manager: &mut dyn Manager) -> Result<(), BootError> {
+fn publish_key(manager: &mut dyn Interface) -> Result<(), BootError> {
     let mut key = [0; SECRET_BYTES];
     let filled = SystemRandom::new().fill(&mut key);
     filled.map_err(|_| BootError::System("the system has no random numbers".into()))?;
@@ -458,7 +458,7 @@ fn publish_key(manager: &mut dyn Manager) -> Result<(), BootError> {
     put
 }
 
-fn read_key(manager: &mut dyn Manager) -> Result<Secret, BootError> {
+fn read_key(manager: &mut dyn Interface) -> Result<Secret, BootError> {
     let text = needed(manager, 0, "key")?;
     let bytes = URL_SAFE_NO_PAD.decode(&text).unwrap_or_default();
     match bytes.first_chunk() {
@@ -468,7 +468,7 @@ fn read_key(manager: &mut dyn Manager) -> Result<Secret, BootError> {
 }
 
 /// The host of each rank, by rank.
-fn hosts(manager: &mut dyn Manager, firsts: &[u32]) -> Result<Vec<String>, BootError> {
+fn hosts(manager: &mut dyn Interface, firsts: &[u32]) -> Result<Vec<String>, BootError> {
     let mut hosts: Vec<String> = Vec::with_capacity(firsts.len());
     for (rank, first) in firsts.iter().enumerate() {
         let host = if *first as usize == rank {
@@ -484,13 +484,13 @@ fn hosts(manager: &mut dyn Manager, firsts: &[u32]) -> Result<Vec<String>, BootE
 }
 
 /// A value that must have been published.
-fn needed(manager: &mut dyn Manager, rank: u32, key: &str) -> Result<String, BootError> {
+fn needed(manager: &mut dyn Interface, rank: u32, key: &str) -> Result<String, BootError> {
     let value = manager.get(rank, key)?;
     value.ok_or_else(|| nonsense(manager, format!("no value {key:?} of rank {rank}")))
 }
 
 /// The assignment without what the node decides.
-fn assignment(manager: &dyn Manager, key: Secret, hosts: Vec<String>) -> Assignment {
+fn assignment(manager: &dyn Interface, key: Secret, hosts: Vec<String>) -> Assignment {
     let rank = manager.rank();
     Assignment {
         rank,
@@ -514,13 +514,7 @@ fn number(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-fn has_hung_up(descriptor: BorrowedFd<'_>) -> bool {
-    let mut polled = [PollFd::new(&descriptor, PollFlags::RDHUP)];
-    let gone = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
-    poll(&mut polled, Some(&Timespec::default())).is_ok() && polled[0].revents().intersects(gone)
-}
-
-fn lost(manager: &dyn Manager, loss: Loss) -> BootError {
+fn lost(manager: &dyn Interface, loss: Loss) -> BootError {
     match loss {
         Loss::Ended { rank, pid } => BootError::Died { rank, pid },
         Loss::Aborted => BootError::Ending {
@@ -530,7 +524,7 @@ fn lost(manager: &dyn Manager, loss: Loss) -> BootError {
     }
 }
 
-fn nonsense(manager: &dyn Manager, what: String) -> BootError {
+fn nonsense(manager: &dyn Interface, what: String) -> BootError {
     BootError::Manager {
         manager: manager.name(),
         what: format!("gave {what}"),

@@ -23,8 +23,6 @@ use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::time::Duration;
 
 use rustix::event::epoll::{self, EventData, EventFlags};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
@@ -32,6 +30,7 @@ use serde_bytes::ByteBuf;
 
 use crate::boot::protocol::{Frames, PROTOCOL, encode};
 use crate::boot::shared::{Beside, Shared};
+use crate::boot::waiting::{await_first, is_readable};
 
 /// How long a rank that has connected may take for its first message.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -83,6 +82,9 @@ fn broken(what: &str, error: impl Display) -> Loss {
     Loss::Broken(format!("{what}: {error}"))
 }
 
+/// Cards, one of a rank or those of all.
+pub(super) type Cards = Vec<Vec<u8>>;
+
 /// A connection to another rank of the node.
 #[derive(Debug)]
 struct Peer {
@@ -94,8 +96,8 @@ struct Peer {
     beside: Beside,
     /// The ranks of the node, and whether descriptors came with them.
     welcome: Option<(Vec<u32>, bool)>,
-    /// The cards that have come, one of a rank or those of all.
-    cards: Option<Vec<Vec<u8>>>,
+    /// The cards that have come.
+    cards: Option<Cards>,
     has_left: bool,
 }
 
@@ -169,7 +171,7 @@ impl Peer {
 
     /// Takes what has come, without waiting.
     fn look(&mut self) -> Result<(), Loss> {
-        while !self.has_left && self.is_readable()? {
+        while !self.has_left && self.has_news()? {
             self.read()?;
             while let Some(message) = self
                 .frames
@@ -180,6 +182,10 @@ impl Peer {
             }
         }
         Ok(())
+    }
+
+    fn has_news(&self) -> Result<bool, Loss> {
+        is_readable(&self.stream).map_err(|error| broken("poll", error))
     }
 
     fn take(&mut self, message: Message) -> Result<(), Loss> {
@@ -203,15 +209,6 @@ impl Peer {
             }
         }
         Ok(())
-    }
-
-    fn is_readable(&self) -> Result<bool, Loss> {
-        let mut polled = [PollFd::new(&self.stream, PollFlags::IN)];
-        match poll(&mut polled, Some(&Timespec::default())) {
-            Ok(ready) => Ok(ready > 0),
-            Err(Errno::INTR) => Ok(false),
-            Err(errno) => Err(broken("poll", errno)),
-        }
     }
 }
 
@@ -324,8 +321,8 @@ impl Neighbours {
             .try_for_each(|peer| peer.send(&message, shared))
     }
 
-    /// Waits for the ranks of the node and what they share. They may come before the fence ends that
-    /// this rank is in.
+    /// Waits for the ranks of the node and what they share. They may come before the fence ends
+    /// that this rank is in.
     pub(super) fn await_welcome(&mut self) -> Result<(Vec<u32>, Option<Shared>), Loss> {
         loop {
             let first = self.peers.first_mut();
@@ -360,7 +357,7 @@ impl Neighbours {
     }
 
     /// Waits for the cards of all neighbours. Returns who sent them, and the cards of each.
-    pub(super) fn await_cards(&mut self) -> Result<Vec<(u32, Vec<Vec<u8>>)>, Loss> {
+    pub(super) fn await_cards(&mut self) -> Result<Vec<(u32, Cards)>, Loss> {
         while self.peers.iter().any(|peer| peer.cards.is_none()) {
             self.wait();
             self.look()?;
@@ -373,8 +370,8 @@ impl Neighbours {
     }
 
     fn wait(&self) {
-        // What is not ready after an interrupt is waited for again.
-        let _ = poll(&mut [PollFd::new(&self.watch, PollFlags::IN)], None);
+        // If this fails the next look finds what is wrong.
+        let _ = await_first(self.watch.as_fd(), None);
     }
 
     /// Returns true without neighbours.

@@ -1,8 +1,8 @@
 //! Process managers that speak PMI: Hydra, Slurm, Flux and their kin.
 //!
-//! They leave the number of a socket in `PMI_FD`, or an address in `PMI_PORT`. Version 1 is lines of
-//! text ([`one`]), version 2 is text in frames ([`two`]). Every manager that speaks version 2 speaks
-//! version 1, too, so far as is known; version 2 is taken where version 1 is refused.
+//! They leave the number of a socket in `PMI_FD`, or an address in `PMI_PORT`. Version 1 is lines
+//! of text ([`one`]), version 2 is text in frames ([`two`]). Every manager that speaks version 2
+//! speaks version 1, too, so far as is known; version 2 is taken where version 1 is refused.
 
 mod one;
 #[cfg(test)]
@@ -18,7 +18,7 @@ use std::ffi::OsString;
 use std::os::fd::RawFd;
 
 use super::BootError;
-use super::managed::Manager;
+use super::managed::Interface;
 use crate::config::Settings;
 use wire::Wire;
 
@@ -106,7 +106,7 @@ fn name(variable: &impl Fn(&str) -> Option<OsString>) -> &'static str {
 ///
 /// # Errors
 /// It is not there, or speaks neither version.
-pub(super) fn connect(place: Place) -> Result<Box<dyn Manager>, BootError> {
+pub(super) fn connect(place: Place) -> Result<Box<dyn Interface>, BootError> {
     let (mut wire, known, job) = match place {
         Place::Socket {
             fd,

@@ -1,19 +1,19 @@
 //! PMI, version 1.1: lines of `key=value` words, one request and one answer at a time.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
 
 use super::wire::Wire;
 use crate::boot::BootError;
-use crate::boot::managed::{Manager, mapping};
+use crate::boot::managed::{Interface, mapping};
 
 /// The longest value in bytes: a request has the names of the space and of the key, too.
 const VALUE_MAX: usize = 700;
 
 /// An answer: the words of a line.
 #[derive(Debug)]
-struct Line(HashMap<String, String>);
+struct Line(BTreeMap<String, String>);
 
 impl Line {
     fn of(text: &str) -> Self {
@@ -127,7 +127,7 @@ pub(super) fn key_of(rank: u32, key: &str) -> String {
     format!("mpilite-{rank}-{key}")
 }
 
-impl Manager for One {
+impl Interface for One {
     fn name(&self) -> &'static str {
         self.wire.name
     }

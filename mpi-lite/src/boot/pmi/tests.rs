@@ -1,6 +1,6 @@
 //! Ranks, a thread each, beside a process manager made up here.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex};
@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use super::one;
 use super::two::Two;
 use super::wire::Wire;
-use crate::boot::managed::{Managed, Manager};
+use crate::boot::managed::{Interface, Managed};
 use crate::boot::{Asked, BootError};
 
 /// What the made-up process manager has of its job.
@@ -17,7 +17,7 @@ use crate::boot::{Asked, BootError};
 struct Job {
     size: usize,
     mapping: &'static str,
-    values: HashMap<String, String>,
+    values: BTreeMap<String, String>,
     waiting: Vec<UnixStream>,
     aborts: Vec<String>,
 }
@@ -37,7 +37,7 @@ impl Job {
 fn serve_one(job: &Mutex<Job>, rank: &UnixStream) {
     let lines = BufReader::new(rank.try_clone().unwrap()).lines();
     for line in lines.map_while(Result::ok) {
-        let words: HashMap<&str, &str> = line
+        let words: BTreeMap<&str, &str> = line
             .split(' ')
             .filter_map(|it| it.split_once('='))
             .collect();
@@ -92,7 +92,7 @@ fn serve_two(job: &Mutex<Job>, mut rank: &UnixStream) {
         let mut body = vec![0; length];
         rank.read_exact(&mut body).unwrap();
         let body = String::from_utf8(body).unwrap();
-        let fields: HashMap<&str, &str> = body
+        let fields: BTreeMap<&str, &str> = body
             .split(';')
             .filter_map(|it| it.split_once('='))
             .collect();
@@ -132,7 +132,7 @@ fn serve_two(job: &Mutex<Job>, mut rank: &UnixStream) {
 type Serve = fn(&Mutex<Job>, &UnixStream);
 
 /// How a rank connects to its manager.
-type Connect = fn(Wire, u32, u32) -> Result<Box<dyn Manager>, BootError>;
+type Connect = fn(Wire, u32, u32) -> Result<Box<dyn Interface>, BootError>;
 
 const ONE: (Serve, Connect) = (serve_one, |mut wire, rank, size| {
     assert!(one::begin(&mut wire)?);
@@ -147,7 +147,7 @@ const TWO: (Serve, Connect) = (
 fn run<T: Send + 'static>(
     version: (Serve, Connect),
     (size, mapping): (u32, &'static str),
-    what: fn(Box<dyn Manager>) -> T,
+    what: fn(Box<dyn Interface>) -> T,
 ) -> (Job, Vec<T>) {
     let (serve, connect) = version;
     let job = Arc::new(Mutex::new(Job {

@@ -1,13 +1,13 @@
 //! PMI, version 2: frames of `key=value;` fields, behind six digits that count their bytes.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
 
 use super::one::key_of;
 use super::wire::Wire;
 use crate::boot::BootError;
-use crate::boot::managed::{Manager, mapping};
+use crate::boot::managed::{Interface, mapping};
 
 /// The longest value in bytes.
 const VALUE_MAX: usize = 700;
@@ -17,7 +17,7 @@ const DIGITS: usize = 6;
 
 /// The fields of an answer.
 #[derive(Debug)]
-struct Fields(HashMap<String, String>);
+struct Fields(BTreeMap<String, String>);
 
 impl Fields {
     fn of(text: &str) -> Self {
@@ -136,7 +136,7 @@ impl Two {
     }
 }
 
-impl Manager for Two {
+impl Interface for Two {
     fn name(&self) -> &'static str {
         self.wire.name
     }

@@ -8,10 +8,10 @@ use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::FileTypeExt;
 
-use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::{Errno, FdFlags, fcntl_setfd, read, write};
 
 use crate::boot::BootError;
+use crate::boot::waiting::await_first;
 
 /// The longest request in bytes: Slurm reads one with a single call for 1,024.
 const REQUEST_MAX: usize = 1000;
@@ -53,6 +53,10 @@ impl Wire {
     }
 
     /// Connects to the address that `PMI_PORT` names.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "in Init a rank waits for nothing else"
+    )]
     pub(super) fn connect(address: &str, name: &'static str) -> Result<Self, BootError> {
         let connected = TcpStream::connect(address);
         let stream = connected.map_err(|error| BootError::ManagerChannel {
@@ -150,16 +154,7 @@ impl Wire {
         if !self.received.is_empty() {
             return Ok(true);
         }
-        let mut polled = vec![PollFd::new(&self.descriptor, PollFlags::IN)];
-        if let Some(watch) = &watch {
-            polled.push(PollFd::new(watch, PollFlags::IN));
-        }
-        loop {
-            match poll(&mut polled, None) {
-                Ok(_) => return Ok(!polled[0].revents().is_empty()),
-                Err(Errno::INTR) => {}
-                Err(errno) => return Err(BootError::System(format!("poll: {errno}"))),
-            }
-        }
+        let awaited = await_first(self.descriptor.as_fd(), watch);
+        awaited.map_err(|error| BootError::System(format!("poll: {error}")))
     }
 }

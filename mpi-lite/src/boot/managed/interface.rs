@@ -10,7 +10,7 @@ use crate::boot::BootError;
 /// own: two ranks may use the same one.
 ///
 /// Every function blocks for a message to a process of the same host and back, unless it says more.
-pub(in crate::boot) trait Manager: Debug + Send {
+pub(in crate::boot) trait Interface: Debug + Send {
     /// Its name, as its users know it.
     fn name(&self) -> &'static str;
 
