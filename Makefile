@@ -34,7 +34,7 @@ test-transports: prerequisites stage
 test-schedulers: stage
 	@sh tests/prerequisites.sh schedulers
 	@sh tests/mpi4py.sh "$(STAGE)" "$(TARGET)/mpi4py"
-	MPILITE_PREFIX="$(STAGE)" MPILITE_PYTHON="$(TARGET)/mpi4py/bin/python" \
+	MPILITE_PREFIX="$(STAGE)" TEST_PYTHON="$(TARGET)/mpi4py/bin/python" \
 	  $(CARGO) test --package mpi-lite-tests --features schedulers --test schedulers
 
 # Lists what the tests need and what is missing; as root it says what it installs, and does it.

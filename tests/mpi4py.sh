@@ -12,7 +12,8 @@ from mpi4py import MPI" >/dev/null 2>&1 && exit 0
 echo "building mpi4py $version for the tests, once: a few minutes"
 rm -rf "${folder:?}"
 python3 -m venv "$folder" &&
+    # The cache may have one that was built with another installation.
     MPICC="$prefix/bin/mpicc" "$folder/bin/pip" install --quiet --no-binary=mpi4py \
-        --disable-pip-version-check "mpi4py==$version" &&
+        --no-cache-dir --disable-pip-version-check "mpi4py==$version" &&
     "$folder/bin/python" -c "from mpi4py import MPI" &&
     echo "$prefix" >"$folder/prefix"

@@ -13,13 +13,14 @@ fn each_refusal_is_one_line_with_the_host_and_the_reason_and_ends_the_other_host
     let denied = "root@n2: Permission denied (publickey).";
     let closed = "ssh_exchange_identification: read: Bad file descriptor";
     let no_program = "install mpi-lite at the same path on every host";
-    for (action, words) in [
-        (format!("echo '{key}' >&2; exit 255"), key),
-        (format!("echo '{denied}' >&2; exit 255"), denied),
-        (format!("echo '{closed}' >&2; exit 255"), closed),
-        ("exec sh -c /nowhere/mpirun".to_owned(), no_program),
-        ("exec sh -c /dev/null".to_owned(), no_program),
-        ("exit 1".to_owned(), "exited with status 1"),
+    let (accept, copy) = ("accept its key", "ssh-copy-id");
+    for (action, words, remedy) in [
+        (format!("echo '{key}' >&2; exit 255"), key, accept),
+        (format!("echo '{denied}' >&2; exit 255"), denied, copy),
+        (format!("echo '{closed}' >&2; exit 255"), closed, ""),
+        ("exec sh -c /nowhere/mpirun".to_owned(), no_program, ""),
+        ("exec sh -c /dev/null".to_owned(), no_program, ""),
+        ("exit 1".to_owned(), "exited with status 1", ""),
     ] {
         let scratch = Scratch::new();
         let script = format!("{SKIP}[ $host = n1 ] || {{ {action}; }}\nexec sh -c \"$*\"\n");
@@ -27,7 +28,7 @@ fn each_refusal_is_one_line_with_the_host_and_the_reason_and_ends_the_other_host
         let line = ["-n", "2", "--host", "n1,n2", "sleep", &mark];
         let run = mpirun(&line).env("MPILITE_SSH", scratch.write("ssh", script, 0o755));
         let start = std::time::Instant::now();
-        run.run().fails_with(125, &["host n2", words]);
+        run.run().fails_with(125, &["host n2", words, remedy]);
         assert!(start.elapsed().as_secs() < 15, "{words}");
         common::wait_for_sleepers(&mark, 0);
     }

@@ -167,7 +167,7 @@ fn srun_with_pmix_starts_a_job_on_three_nodes() {
 }
 
 /// The variable that names a Python with an mpi4py that was built with our mpicc.
-const PYTHON: &str = "MPILITE_PYTHON";
+const PYTHON: &str = "TEST_PYTHON";
 
 #[test]
 fn srun_starts_a_program_of_mpi4py() {

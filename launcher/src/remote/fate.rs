@@ -58,10 +58,34 @@ impl Fate {
         }
     }
 
-    /// Its last line on standard error, as the end of a line of ours.
+    /// Its last line on standard error, as the end of a line of ours, and what helps.
     pub(super) fn complaint(&self) -> String {
         let text = self.complaints();
         let last = text.lines().map(str::trim).rfind(|line| !line.is_empty());
-        last.map_or(String::new(), |line| format!(": {}", printable(line)))
+        last.map_or(String::new(), |line| {
+            format!(": {}{}", printable(line), remedy(line))
+        })
     }
+}
+
+/// What ssh says, and what helps.
+const REMEDIES: [(&str, &str); 3] = [
+    (
+        "Host key verification failed",
+        "log in once by hand to accept its key, or give --ssh-args \
+         -oStrictHostKeyChecking=accept-new",
+    ),
+    (
+        "Permission denied",
+        "ssh must log in without a password: ssh-keygen once, then ssh-copy-id to the host",
+    ),
+    (
+        "Could not resolve hostname",
+        "check the name; --launch-timeout SECONDS waits for a host that gets its name later",
+    ),
+];
+
+fn remedy(line: &str) -> String {
+    let known = REMEDIES.iter().find(|(words, _)| line.contains(words));
+    known.map_or(String::new(), |(_, remedy)| format!(" ({remedy})"))
 }
