@@ -4,6 +4,7 @@
 //! of text ([`one`]), version 2 is text in frames ([`two`]). Every manager that speaks version 2
 //! speaks version 1, too, so far as is known; version 2 is taken where version 1 is refused.
 
+mod fields;
 mod one;
 #[cfg(test)]
 #[expect(

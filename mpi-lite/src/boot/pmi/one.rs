@@ -1,43 +1,15 @@
 //! PMI, version 1.1: lines of `key=value` words, one request and one answer at a time.
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
 
+use super::fields::Fields;
 use super::wire::Wire;
 use crate::boot::BootError;
 use crate::boot::managed::{Interface, mapping};
 
 /// The longest value in bytes: a request has the names of the space and of the key, too.
 const VALUE_MAX: usize = 700;
-
-/// An answer: the words of a line.
-#[derive(Debug)]
-struct Line(BTreeMap<String, String>);
-
-impl Line {
-    fn of(text: &str) -> Self {
-        let words = text.split(' ').filter_map(|word| word.split_once('='));
-        Self(
-            words
-                .map(|(key, value)| (key.into(), value.into()))
-                .collect(),
-        )
-    }
-
-    fn get(&self, key: &str) -> Option<&str> {
-        self.0.get(key).map(String::as_str)
-    }
-
-    fn number<T: std::str::FromStr>(&self, key: &str) -> Option<T> {
-        self.get(key)?.parse().ok()
-    }
-
-    /// Some managers leave `rc` out where all is well.
-    fn is_ok(&self) -> bool {
-        self.number::<i32>("rc").unwrap_or(0) == 0
-    }
-}
 
 fn line(wire: &mut Wire) -> Result<String, BootError> {
     wire.receive(|bytes| {
@@ -47,9 +19,9 @@ fn line(wire: &mut Wire) -> Result<String, BootError> {
 }
 
 /// Waits for the answer `expected`.
-fn answer(wire: &mut Wire, expected: &str) -> Result<Line, BootError> {
+fn answer(wire: &mut Wire, expected: &str) -> Result<Fields, BootError> {
     let text = line(wire)?;
-    let line = Line::of(&text);
+    let line = Fields::of(&text, ' ');
     if line.get("cmd") == Some(expected) {
         return Ok(line);
     }
@@ -57,7 +29,7 @@ fn answer(wire: &mut Wire, expected: &str) -> Result<Line, BootError> {
     Err(wire.wrong(format!("answered '{shown}' where cmd={expected} is due")))
 }
 
-fn ask(wire: &mut Wire, request: &str, expected: &str) -> Result<Line, BootError> {
+fn ask(wire: &mut Wire, request: &str, expected: &str) -> Result<Fields, BootError> {
     wire.send(&format!("{request}\n"))?;
     answer(wire, expected)
 }

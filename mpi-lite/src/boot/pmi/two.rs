@@ -1,9 +1,9 @@
 //! PMI, version 2: frames of `key=value;` fields, behind six digits that count their bytes.
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
 
+use super::fields::Fields;
 use super::one::key_of;
 use super::wire::Wire;
 use crate::boot::BootError;
@@ -15,41 +15,15 @@ const VALUE_MAX: usize = 700;
 /// Digits in front of a frame; some managers have blanks in the place of zeros, on either side.
 const DIGITS: usize = 6;
 
-/// The fields of an answer.
-#[derive(Debug)]
-struct Fields(BTreeMap<String, String>);
-
-impl Fields {
-    fn of(text: &str) -> Self {
-        let fields = text.split(';').filter_map(|field| field.split_once('='));
-        Self(
-            fields
-                .map(|(key, value)| (key.into(), value.into()))
-                .collect(),
-        )
-    }
-
-    fn get(&self, key: &str) -> Option<&str> {
-        self.0.get(key).map(String::as_str)
-    }
-
-    fn number<T: std::str::FromStr>(&self, key: &str) -> Option<T> {
-        self.get(key)?.trim().parse().ok()
-    }
-
-    fn is_ok(&self) -> bool {
-        self.number::<i32>("rc").unwrap_or(0) == 0
-    }
-
-    /// The value, if the answer says that there is one.
-    fn value(&self) -> Option<String> {
-        let is_found = self
-            .get("found")
-            .is_none_or(|it| it.eq_ignore_ascii_case("true"));
-        self.get("value")
-            .filter(|_| is_found && self.is_ok())
-            .map(ToString::to_string)
-    }
+/// The value of an answer, if it says that there is one.
+fn value(answer: &Fields) -> Option<String> {
+    let is_found = answer
+        .get("found")
+        .is_none_or(|it| it.eq_ignore_ascii_case("true"));
+    answer
+        .get("value")
+        .filter(|_| is_found && answer.is_ok())
+        .map(ToString::to_string)
 }
 
 fn frame(body: &str) -> String {
@@ -73,7 +47,7 @@ fn answer(wire: &mut Wire, expected: &str) -> Result<Fields, BootError> {
         let shown = String::from_utf8_lossy(&digits).escape_debug().to_string();
         wire.wrong(format!("sent '{shown}' where a frame of PMI 2 is due"))
     })?;
-    let fields = Fields::of(&text);
+    let fields = Fields::of(&text, ';');
     if fields.get("cmd") == Some(expected) {
         return Ok(fields);
     }
@@ -169,7 +143,7 @@ impl Interface for Two {
         let request = "cmd=info-getjobattr;key=PMI_process_mapping;";
         self.wire.send(&frame(request))?;
         let answer = answer(&mut self.wire, "info-getjobattr-response")?;
-        Ok(answer.value().and_then(|it| mapping::nodes(&it, self.size)))
+        Ok(value(&answer).and_then(|it| mapping::nodes(&it, self.size)))
     }
 
     fn put(&mut self, key: &str, value: &str) -> Result<(), BootError> {
@@ -182,7 +156,8 @@ impl Interface for Two {
         let (job, key) = (&self.job, key_of(rank, key));
         let request = format!("cmd=kvs-get;jobid={job};srcid=-1;key={key};");
         self.wire.send(&frame(&request))?;
-        Ok(answer(&mut self.wire, "kvs-get-response")?.value())
+        let answer = answer(&mut self.wire, "kvs-get-response")?;
+        Ok(value(&answer))
     }
 
     fn enter_fence(&mut self) -> Result<(), BootError> {
