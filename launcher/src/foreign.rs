@@ -2,7 +2,7 @@
 //!
 //! * [`FOREIGN`]: the table;
 //! * [`Treatment`]: what becomes of an option;
-//! * [`find`]: the entry of a word of the command line.
+//! * `find`: the entry of a word of the command line.
 //!
 //! The tables of `docs/mpirun.md` are made from these; a test compares them.
 

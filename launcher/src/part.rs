@@ -2,8 +2,8 @@
 //!
 //! * [`Part`]: one program with its own options, as it stands between two `:` or on a line of an
 //!   application file;
-//! * [`Reader`]: the words of a command line, up to the next `:`;
-//! * [`lines`]: the words of each line of an application file.
+//! * `Reader`: the words of a command line, up to the next `:`;
+//! * `lines`: the words of each line of an application file.
 
 use std::ffi::OsString;
 use std::fs::File;

@@ -6,7 +6,7 @@
 //!
 //! * [`Reader`]: cuts a stream of bytes into messages.
 //! * [`Message`]: a command and its fields.
-//! * [`line`], [`frame`]: write a message.
+//! * [`line()`], [`frame`]: write a message.
 
 /// The longest line and the longest frame, in bytes. Clients send 1024 bytes and a little.
 pub const LINE_MAX: usize = 16 << 10;

@@ -6,7 +6,7 @@
 //!
 //! * [`Remote`]: the node, however its agent is reached.
 //! * [`settings`]: which way is taken, and what the user has set about it.
-//! * [`relay`]: the part of an agent through which other hosts are reached.
+//! * `relay`: the part of an agent through which other hosts are reached.
 //! * [`srun`]: the step that starts the agents of a Slurm job, and where they connect to.
 
 mod below;

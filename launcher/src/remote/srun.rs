@@ -1,8 +1,8 @@
 //! The agents of a Slurm job: one `srun` starts them all, and each connects back.
 //!
 //! srun gives its tasks no streams of their own, so `mpirun` listens while the agents start, and
-//! only in this case. An agent finds addresses and token in its environment ([`HOME`]); what comes
-//! in without a proof ([`proof`](super::proof)) is dropped.
+//! only in this case. An agent finds addresses and token in its environment (`HOME`); what comes
+//! in without a proof (`proof`) is dropped.
 
 use std::collections::{HashSet, VecDeque};
 use std::io::{Read, Write};
