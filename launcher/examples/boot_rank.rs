@@ -139,7 +139,11 @@ fn print(boot: &Boot) {
         who.host,
         who.bind,
         who.transport,
-        who.hosts.join(",")
+        who.hosts
+            .all()
+            .map(|host| &**host)
+            .collect::<Vec<_>>()
+            .join(",")
     );
 }
 

@@ -276,11 +276,15 @@ impl Job {
     }
 
     fn enter(&mut self, rank: u32) {
-        self.ranks[rank as usize].phase = Phase::InMpi;
-        self.refuse_mixture(rank);
+        self.note_init(rank);
         if let Some(gone) = self.ranks.iter().position(|rank| rank.phase == Phase::Gone) {
             self.fail_for_absence(gone, rank);
         }
+    }
+
+    fn note_init(&mut self, rank: u32) {
+        self.ranks[rank as usize].phase = Phase::InMpi;
+        self.refuse_mixture(rank);
     }
 
     /// A rank that is gone can never take part in the Init that others wait in.

@@ -127,8 +127,8 @@ impl ProcessSet {
             Self::Node => {
                 let assignment = process.assignment();
                 let here = assignment.hosts.get(assignment.rank as usize);
-                let members = all.members().iter().zip(&assignment.hosts);
-                let local = members.filter(|(_, host)| Some(*host) == here);
+                let members = all.members().iter().zip(assignment.hosts.all());
+                let local = members.filter(|(_, host)| Some(&***host) == here);
                 Group::from_members(local.map(|(member, _)| *member).collect())
             }
         }

@@ -1,6 +1,6 @@
 //! MPI's meaning in Rust; no C types. Layers, low to high; a module uses only lower ones:
 //!
-//! * L0 `error ids config counters clock machine memory packets pool slab`
+//! * L0 `error ids config counters clock hosts machine memory packets pool slab`
 //! * L1 `data topology`
 //! * L2 `node transport boot`
 //! * L3 `peers`
@@ -19,6 +19,7 @@ pub mod data;
 pub mod engine;
 pub mod error;
 pub mod hidden;
+pub mod hosts;
 pub mod ids;
 pub mod machine;
 pub mod memory;

@@ -6,6 +6,7 @@ use crate::boot::protocol::{Assignment, Counted, FromRank, Measure, PROTOCOL, To
 use crate::boot::{SECRET_BYTES, Secret};
 use crate::config::Secure;
 use crate::engine::envelope::{Envelope, Flags};
+use crate::hosts::Hosts;
 use crate::ids::{Context, TAG_MAX};
 
 /// Bytes in hexadecimal, 32 to a line.
@@ -133,7 +134,7 @@ fn to_rank() -> Vec<(&'static str, ToRank)> {
         key: Secret::new(&[3; SECRET_BYTES]),
         secure: Secure::Tag,
         transport: "rmpp".into(),
-        hosts: vec!["n1".into(), "n1".into()],
+        hosts: Hosts::of(&["n1", "n1"]),
         reports_counters: true,
         appnum: Some(0),
     };

@@ -7,8 +7,8 @@ use std::path::Path;
 /// The layers, low to high (ARCHITECTURE.md).
 const LAYERS: &[&[&str]] = &[
     &[
-        "error", "ids", "config", "counters", "clock", "machine", "memory", "hidden", "packets",
-        "pool", "slab", "sync",
+        "error", "ids", "config", "counters", "clock", "machine", "memory", "hidden", "hosts",
+        "packets", "pool", "slab", "sync",
     ],
     &["data", "topology"],
     &["node", "transport", "boot"],

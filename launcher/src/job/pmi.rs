@@ -32,7 +32,8 @@ impl Job {
         match event {
             Event::Init => {
                 self.pmi.foreign.insert(rank);
-                self.enter(rank);
+                // Nobody is waited for here, but in the first fence.
+                self.note_init(rank);
             }
             Event::Fence(puts) => self.collect_puts(rank, puts),
             Event::Finalized => {

@@ -8,6 +8,7 @@ use std::process::Stdio;
 
 use mpi_lite::boot::protocol::ToRank;
 use mpi_lite::boot::{Assignment, Secret};
+use mpi_lite::hosts::Hosts;
 use nix::errno::Errno;
 use nix::sched::CpuSet;
 use nix::unistd::{getpgrp, tcgetpgrp};
@@ -245,7 +246,7 @@ impl Assigner {
             who.local_rank = count(place);
             let program = self.start.program_of[place] as usize;
             who.appnum = Some(self.start.programs[program].number);
-            who.host.clone_from(&who.hosts[who.rank as usize]);
+            who.host = who.hosts.get(who.rank as usize).unwrap_or("?").into();
             who.shares_memory = segment.is_some();
         }
         Ok(Outgoing::sharing(&self.answer, segment))
@@ -282,7 +283,7 @@ fn assignment(start: &Start) -> Result<Assignment, Failure> {
         key: Secret::new(&start.key.0),
         secure: start.secure,
         transport: start.transport.clone(),
-        hosts: start.hosts.clone(),
+        hosts: Hosts::of(&start.hosts),
         reports_counters: start.wants_counters,
         appnum: None,
     })

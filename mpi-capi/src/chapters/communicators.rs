@@ -290,8 +290,8 @@ fn machine() -> u32 {
     let here = assignment.hosts.get(assignment.rank as usize);
     let first = assignment
         .hosts
-        .iter()
-        .position(|host| Some(host) == here)
+        .all()
+        .position(|host| Some(&**host) == here)
         .unwrap_or(0);
     u32::try_from(first).expect("ranks have 32 bits")
 }

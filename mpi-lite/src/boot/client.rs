@@ -348,6 +348,7 @@ mod tests {
     use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, sendmsg};
 
     use super::*;
+    use crate::hosts::Hosts;
 
     /// A launcher that answers each frame with the next of `answers`, then closes.
     fn launcher(answers: Vec<ToRank>) -> (UnixStream, thread::JoinHandle<Vec<FromRank>>) {
@@ -379,7 +380,7 @@ mod tests {
     fn two_ranks() -> Assignment {
         let mut assignment = super::super::Single::new().assignment().clone();
         assignment.size = 2;
-        assignment.hosts.push("b".into());
+        assignment.hosts = Hosts::of(&["localhost", "b"]);
         assignment
     }
 
@@ -533,7 +534,7 @@ mod tests {
             size: ranks,
             local_size: ranks,
             local_peers: (0..ranks).collect(),
-            hosts: vec!["n".into(); ranks as usize],
+            hosts: Hosts::of(&vec!["n"; ranks as usize]),
             shares_memory: true,
             ..two_ranks()
         };

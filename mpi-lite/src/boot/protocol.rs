@@ -15,9 +15,10 @@ use super::state::RankState;
 pub use crate::config::Secure;
 use crate::counters::{self, Row};
 use crate::hidden::wipe;
+use crate::hosts::Hosts;
 
 /// The version of these messages; both sides refuse another one.
-pub const PROTOCOL: u32 = 7;
+pub const PROTOCOL: u32 = 8;
 
 /// The longest frame, in bytes without its length field.
 pub const FRAME_MAX: usize = 16 << 20;
@@ -66,7 +67,7 @@ pub struct Assignment {
     /// Which transport to take: `auto`, `shm`, `rmpp` or `loopback`.
     pub transport: String,
     /// The host of each rank, by rank, as the user named it.
-    pub hosts: Vec<String>,
+    pub hosts: Hosts,
     /// True if the launcher asks for what this rank has counted.
     pub reports_counters: bool,
     /// Number of the rank's program among those of the job, from 0; `None` if nobody counts them.
@@ -126,7 +127,7 @@ impl Assignment {
         let local_peers = &self.local_peers;
         self.rank < self.size
             && self.local_size <= self.size
-            && self.hosts.len() == self.size as usize
+            && self.hosts.count() == self.size as usize
             && local_peers.len() == self.local_size as usize
             && local_peers.get(self.local_rank as usize) == Some(&self.rank)
             && local_peers.is_sorted_by(|a, b| a < b)

@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use super::protocol::{Assignment, Secure};
 use super::secret::{SECRET_BYTES, Secret};
+use crate::hosts::Hosts;
 
 /// The launcher's part for a program that runs alone.
 #[derive(Debug)]
@@ -24,7 +25,7 @@ impl Single {
                 node: 0,
                 local_peers: vec![0],
                 shares_memory: false,
-                hosts: vec![host.clone()],
+                hosts: Hosts::of(&[&host]),
                 host,
                 bind: IpAddr::V4(Ipv4Addr::LOCALHOST),
                 // Nobody else is in this job, so there is nobody to share a secret with.
@@ -52,7 +53,7 @@ mod tests {
         let assignment = single.assignment();
         assert_eq!((assignment.rank, assignment.size), (0, 1));
         assert_eq!((assignment.local_rank, assignment.local_size), (0, 1));
-        assert_eq!(assignment.hosts.len(), 1);
+        assert_eq!(assignment.hosts.count(), 1);
         assert!(assignment.is_possible() && !assignment.shares_memory);
     }
 }

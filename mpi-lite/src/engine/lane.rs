@@ -18,6 +18,7 @@ use crate::clock::Instant;
 use crate::config::Settings;
 use crate::counters::{Messages, Rows};
 use crate::data::Area;
+use crate::hosts::Hosts;
 use crate::ids::Context;
 use crate::node::Node;
 use crate::peers::PeerTable;
@@ -115,9 +116,9 @@ impl Lane {
 
     /// The lane of process `me`, one host name per process.
     #[must_use]
-    pub fn new(me: PeerId, links: Links, settings: Settings, hosts: Vec<String>) -> Self {
+    pub fn new(me: PeerId, links: Links, settings: Settings, hosts: impl Into<Hosts>) -> Self {
         let others = u8::try_from(links.others()).expect("a handful of links");
-        let peers = PeerTable::of_world(me, hosts, others);
+        let peers = PeerTable::of_world(me, &hosts.into(), others);
         let capabilities: Vec<_> = links.iter().map(Transport::capabilities).collect();
         Self {
             node: None,

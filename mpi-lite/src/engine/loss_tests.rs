@@ -52,7 +52,7 @@ impl Trio {
                 PeerId(me),
                 Links::new(own, None, Some(others)),
                 Settings::default(),
-                hosts.into(),
+                Vec::from(hosts),
             )
         });
         let ports = Vec::new();

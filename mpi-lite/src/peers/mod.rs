@@ -6,8 +6,10 @@
 
 use std::borrow::Cow;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use crate::error::{Cause, Error};
+use crate::hosts::Hosts;
 use crate::ids::PeerId;
 
 /// The record of a process. The link to it is kept apart, since each send reads that.
@@ -15,7 +17,7 @@ use crate::ids::PeerId;
 struct Row {
     /// Its rank in `MPI_COMM_WORLD`.
     rank: u32,
-    host: String,
+    host: Arc<str>,
     /// The address of its socket, if a link has reported it.
     address: Option<SocketAddr>,
     /// Why it answers no more, in words.
@@ -44,15 +46,15 @@ impl PeerTable {
     /// # Panics
     /// When `me` is not one of them.
     #[must_use]
-    pub fn of_world(me: PeerId, hosts: Vec<String>, link: u8) -> Self {
+    pub fn of_world(me: PeerId, hosts: &Hosts, link: u8) -> Self {
         let mut table = Self {
             me,
-            links: Vec::with_capacity(hosts.len()),
-            rows: Vec::with_capacity(hosts.len()),
+            links: Vec::with_capacity(hosts.count()),
+            rows: Vec::with_capacity(hosts.count()),
             lost: Vec::new(),
         };
-        for (host, rank) in hosts.into_iter().zip(0..) {
-            table.add(rank, host, link);
+        for (host, rank) in hosts.all().zip(0..) {
+            table.add(rank, Arc::clone(host), link);
         }
         table.set_link(me, 0);
         table
@@ -60,7 +62,7 @@ impl PeerTable {
 
     /// Adds a process: its rank in `MPI_COMM_WORLD`, the name of its host, and the index of the
     /// link that leads to it.
-    pub fn add(&mut self, rank: u32, host: String, link: u8) -> PeerId {
+    pub fn add(&mut self, rank: u32, host: Arc<str>, link: u8) -> PeerId {
         let peer = PeerId(u32::try_from(self.rows.len()).expect("peers have 32 bits"));
         self.links.push(link);
         self.rows.push(Row {
@@ -180,7 +182,7 @@ impl PeerTable {
         let row = &self.rows[peer.0 as usize];
         Cause::Lost {
             rank: row.rank,
-            host: row.host.as_str().into(),
+            host: (*row.host).into(),
             address: row.address,
             reason: self.reason(peer),
         }
@@ -193,8 +195,8 @@ mod tests {
     use super::*;
 
     fn table() -> PeerTable {
-        let hosts = ["a", "b", "c"].map(str::to_owned);
-        PeerTable::of_world(PeerId(1), hosts.into(), 2)
+        let hosts = Hosts::of(&["a", "b", "c"]);
+        PeerTable::of_world(PeerId(1), &hosts, 2)
     }
 
     #[test]

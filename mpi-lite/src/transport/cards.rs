@@ -4,17 +4,19 @@ use ring::digest::{Context, Digest, SHA256};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::hosts::Hosts;
+
 /// Reads the cards of the ranks of a job, on `hosts`, from their bytes, by rank.
 ///
 /// # Errors
 /// A line for humans that names the first rank whose card cannot be read.
 pub fn read_cards<Card: DeserializeOwned>(
     cards: &[Vec<u8>],
-    hosts: &[String],
+    hosts: &Hosts,
 ) -> Result<Vec<Card>, String> {
     let read = |(rank, bytes): (usize, &Vec<u8>)| {
         postcard::from_bytes(bytes).map_err(|_| {
-            let host = hosts.get(rank).map_or("?", String::as_str);
+            let host = hosts.get(rank).unwrap_or("?");
             let len = bytes.len();
             format!(
                 "the card of rank {rank} on {host} ({len} bytes) cannot be read: run all ranks \
@@ -43,7 +45,7 @@ mod tests {
     #[test]
     fn a_card_that_cannot_be_read_is_named_by_its_rank() {
         let card = (7_u16, [7_u8; 9]);
-        let hosts = ["a", "b", "c"].map(str::to_owned);
+        let hosts = Hosts::of(&["a", "b", "c"]);
         let mut cards = vec![postcard::to_allocvec(&card).unwrap(); 3];
         assert_eq!(read_cards(&cards, &hosts), Ok(vec![card; 3]));
         for bytes in [&[7][..], &[]] {

@@ -35,6 +35,7 @@ use super::waiting::{has_hung_up, pause};
 use super::{Asked, BootError, Shared};
 use crate::config::Settings;
 use crate::hidden::wipe;
+use crate::hosts::Hosts;
 use crate::transport::named;
 pub(super) use interface::Interface;
 use node::{Loss, Neighbours};
@@ -497,7 +498,7 @@ fn assignment(manager: &dyn Interface, key: Secret, hosts: Vec<String>) -> Assig
         size: manager.size(),
         host: hosts[rank as usize].clone(),
         key,
-        hosts,
+        hosts: Hosts::of(&hosts),
         appnum: manager.appnum(),
         ..super::Single::new().assignment().clone()
     }

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use serde::{Deserialize, Serialize};
 
 use crate::config::Secure;
+use crate::hosts::Hosts;
 
 /// Bytes of a salt: as many as of a key, so that no two Inits ever draw the same salt.
 pub(super) const SALT_BYTES: usize = 32;
@@ -32,14 +33,14 @@ pub struct Card {
 ///
 /// # Errors
 /// A line for humans that names the first rank that differs from rank 0.
-pub fn agree(cards: &[Card], hosts: &[String]) -> Result<(), String> {
+pub fn agree(cards: &[Card], hosts: &Hosts) -> Result<(), String> {
     let Some((rank, card)) = (0..)
         .zip(cards)
         .find(|(_, card)| card.secure != cards[0].secure)
     else {
         return Ok(());
     };
-    let host = |rank: usize| hosts.get(rank).map_or("?", String::as_str);
+    let host = |rank: usize| hosts.get(rank).unwrap_or("?");
     Err(format!(
         "rank {rank} on {} has MPILITE_SECURE={}, but rank 0 on {} has {}: set it alike for all \
          ranks, by mpirun --secure={}",
@@ -79,7 +80,7 @@ pub(super) mod tests {
             secure,
             ..card(Caps::FAST, 1 << 20, 1)
         };
-        let hosts = ["a", "b", "c"].map(str::to_owned);
+        let hosts = Hosts::of(&["a", "b", "c"]);
         for secure in [Secure::Cookie, Secure::Tag, Secure::Encrypt] {
             assert_eq!(agree(&[with(secure), with(secure)], &hosts), Ok(()));
         }
