@@ -365,29 +365,10 @@ impl LocalPeers {
             lane.join(node);
             Engine::new(lane, Clock::start(), WaitPolicy::of(2, 2)).expect("a doorbell")
         };
-        let mut job = Self {
+        Self {
             engines: [0, 1].map(engine),
             out: vec![5; LONG_BYTES],
             room: vec![0; LONG_BYTES],
-        };
-        job.meet();
-        job
-    }
-
-    /// A message each way: the first one to a local peer makes the channel.
-    fn meet(&mut self) {
-        for (from, to) in [(0, 1), (1, 0)] {
-            let mut plan = self.send_plan(8);
-            (plan.to, plan.source) = (Some(PeerId(to)), from);
-            self.engines[from as usize].send(&plan).expect("a send");
-            let mut plan = self.receive_plan(8);
-            plan.pattern = Some(Pattern {
-                context: Context::WORLD,
-                source: Some(from),
-                tag: Some(7),
-            });
-            let end = self.engines[to as usize].receive(plan).expect("a receive");
-            assert_eq!(end.error, None);
         }
     }
 

@@ -351,8 +351,28 @@ pub(super) struct Inward {
     pub(super) ring: Consumer,
     /// The message whose pieces come.
     pub(super) current: Option<u32>,
-    /// How long messages travel, if that is measured.
-    pub(super) choice: Option<Choice>,
+    /// Which way long messages take, if that is measured.
+    choice: Choosing,
+}
+
+/// The measurements of a channel. Most channels never carry a long message, and then have none.
+#[derive(Debug)]
+enum Choosing {
+    Off,
+    NotYet,
+    On(Box<Choice>),
+}
+
+impl Choosing {
+    fn get(&mut self) -> Option<&mut Choice> {
+        if let Self::NotYet = self {
+            *self = Self::On(Box::default());
+        }
+        match self {
+            Self::On(choice) => Some(choice),
+            Self::Off | Self::NotYet => None,
+        }
+    }
 }
 
 impl Inward {
@@ -360,20 +380,23 @@ impl Inward {
         peer: PeerId,
         pair: &'static Pair,
         reply_slot: Arc<ReplySlot>,
-        (ranks, choice): (u32, Option<Choice>),
+        (ranks, is_measured): (u32, bool),
     ) -> Self {
         Self {
             peer,
             pair,
             ring: Consumer::new(pair, reply_slot, ranks),
             current: None,
-            choice,
+            choice: match is_measured {
+                true => Choosing::NotYet,
+                false => Choosing::Off,
+            },
         }
     }
 
     /// Chooses the way of a message of `bytes` bytes that was announced and has its place.
     pub(super) fn begin_trial(&mut self, bytes: u64, clock: &Clock) -> (Way, Option<Trial>) {
-        let Some(choice) = &mut self.choice else {
+        let Some(choice) = self.choice.get() else {
             return (Way::Across, None);
         };
         if bytes <= CHOICE_BYTES as u64 {
@@ -385,7 +408,7 @@ impl Inward {
 
     /// Ends a message whose way was chosen.
     pub(super) fn end_trial(&mut self, bytes: u64, trial: Trial, clock: &Clock) {
-        if let Some(choice) = &mut self.choice {
+        if let Some(choice) = self.choice.get() {
             choice.end(bytes, trial, clock.now());
             self.store_announced();
         }
@@ -393,8 +416,8 @@ impl Inward {
 
     /// Counts a message of `bytes` bytes that came in pieces without being asked for.
     pub(super) fn count_eager(&mut self, bytes: u64) {
-        if let Some(choice) = &mut self.choice
-            && bytes > CHOICE_BYTES as u64
+        if bytes > CHOICE_BYTES as u64
+            && let Some(choice) = self.choice.get()
         {
             choice.count_eager(bytes);
             self.store_announced();
@@ -404,8 +427,8 @@ impl Inward {
     /// Counts a message of `bytes` bytes that was announced, but goes in pieces since one side's
     /// memory has gaps.
     pub(super) fn count_scattered(&mut self, bytes: u64) {
-        if let Some(choice) = &mut self.choice
-            && bytes > CHOICE_BYTES as u64
+        if bytes > CHOICE_BYTES as u64
+            && let Some(choice) = self.choice.get()
         {
             choice.count_scattered(bytes);
             self.store_announced();
@@ -414,13 +437,16 @@ impl Inward {
 
     /// Ends the measurements: the system does not copy across. Nothing is announced for them.
     pub(super) fn stop_measuring(&mut self) {
-        if self.choice.take().is_some() {
+        let choice = std::mem::replace(&mut self.choice, Choosing::Off);
+        if !matches!(choice, Choosing::Off) {
             self.pair.taken.announced.store(0, Relaxed);
         }
     }
 
     fn store_announced(&mut self) {
-        if let Some(bits) = self.choice.as_mut().and_then(Choice::new_announced) {
+        if let Choosing::On(choice) = &mut self.choice
+            && let Some(bits) = choice.new_announced()
+        {
             self.pair.taken.announced.store(bits, Relaxed);
         }
     }

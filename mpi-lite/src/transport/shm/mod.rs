@@ -9,7 +9,6 @@
 
 mod afar;
 mod body;
-mod channels;
 mod choice;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
@@ -28,7 +27,7 @@ mod sequence;
 pub(crate) mod tests;
 mod transfer;
 
-use channels::{Channels, Ground};
+use choice::CHOICE_BYTES;
 use limits::{EAGER_BYTES, LONGEST_BYTES, LOOKS_BETWEEN_WORK};
 use message::{Inbound, Outgoing};
 use std::collections::VecDeque;
@@ -36,6 +35,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use link::{Inward, Outward};
+use reply_slot::ReplySlot;
 use transfer::Copying;
 
 use super::sink::Event;
@@ -57,8 +57,8 @@ pub struct Shm {
     node: Arc<Node>,
     me: u32,
     segment: Segment,
-    outward: Channels<Outward>,
-    inward: Channels<Inward>,
+    outward: Vec<Outward>,
+    inward: Vec<Inward>,
     /// The local peers that have ever sent something. The one at `next` has its turn.
     callers: Vec<u32>,
     next: usize,
@@ -91,13 +91,31 @@ impl Shm {
     #[must_use]
     pub fn new(node: Arc<Node>) -> Self {
         let (me, segment) = (node.me(), node.segment());
-        let ground = Ground::new(Arc::clone(&node));
+        let count = segment.ranks();
+        let reply_slot = |other: u32| ReplySlot::new(segment.reply(me, other), me < other);
+        // A sender that shares its core with the receiver had better be done with a message. One
+        // that has a core of its own can help to copy it.
+        let ring_most = if node.is_copy_measured() {
+            CHOICE_BYTES
+        } else {
+            EAGER_BYTES
+        };
+        let reply_slots: Vec<Arc<ReplySlot>> = (0..count).map(reply_slot).collect();
+        let channels = (0..).zip(&reply_slots).map(|(other, reply_slot)| {
+            let (area, out) = (segment.area(other), segment.pair(me, other));
+            let outward = Outward::new(area, out, Arc::clone(reply_slot), (count, ring_most));
+            let (peer, pair) = (node.peers()[other as usize], segment.pair(other, me));
+            let how = (count, node.is_copy_measured());
+            let inward = Inward::new(peer, pair, Arc::clone(reply_slot), how);
+            (outward, inward)
+        });
+        let (outward, inward) = channels.unzip();
         Self {
             node,
             me,
             segment,
-            outward: Channels::new(&ground),
-            inward: Channels::new(&ground),
+            outward,
+            inward,
             callers: Vec::new(),
             next: 0,
             met: [0; RANKS_MAX as usize / 64],
