@@ -68,8 +68,8 @@ impl Guard {
     }
 
     /// Where a child announces itself: see [`announce`].
-    pub fn pipe(&self) -> RawFd {
-        self.pipe.as_raw_fd()
+    pub fn pipe(&self) -> BorrowedFd<'_> {
+        self.pipe.as_fd()
     }
 
     /// Takes a group out: no process of it is left, and others may get its number.
@@ -100,9 +100,7 @@ impl Guard {
 /// # Errors
 ///
 /// The system's reason. That the guard is gone is none: without it a job still runs.
-pub fn announce(pipe: RawFd) -> nix::Result<()> {
-    // SAFETY: the launcher keeps the pipe open until the child has been made.
-    let pipe = unsafe { BorrowedFd::borrow_raw(pipe) };
+pub fn announce(pipe: BorrowedFd<'_>) -> nix::Result<()> {
     // SAFETY: no handler is set. The end of a guard must not be that of the child.
     unsafe { signal(Signal::SIGPIPE, SigHandler::SigIgn) }?;
     let written = nix::unistd::write(pipe, &getpid().as_raw().to_ne_bytes());

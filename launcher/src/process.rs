@@ -3,11 +3,12 @@
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use crate::failure::Failure;
-use crate::node::{DESCRIPTORS_OF_NODE, Inherited};
+use crate::node::{DESCRIPTORS_OF_NODE, Inherited, inherited_descriptors};
 use crate::signals::Signals;
 
 /// Blocks the signals we watch, raises the limit for open files, and adopts orphans of the ranks.
 pub(crate) fn prepare_process() -> Result<(Signals, Inherited), Failure> {
+    let descriptors = inherited_descriptors();
     let no_resources = |error| Failure::launch(format!("cannot start: {error}"));
     let files = getrlimit(Resource::RLIMIT_NOFILE).map_err(no_resources)?;
     if files.1 < DESCRIPTORS_OF_NODE {
@@ -27,6 +28,7 @@ pub(crate) fn prepare_process() -> Result<(Signals, Inherited), Failure> {
     let inherited = Inherited {
         signals: signals.before(),
         files,
+        descriptors,
     };
     Ok((signals, inherited))
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
@@ -68,7 +68,7 @@ impl InMemory {
     }
 
     /// Its descriptor.
-    pub(super) fn descriptor(&self) -> i32 {
-        self.file.as_raw_fd()
+    pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
     }
 }

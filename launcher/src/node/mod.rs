@@ -6,6 +6,7 @@
 
 mod bound;
 mod channel;
+mod child;
 mod input;
 mod lines;
 mod memory;
@@ -38,7 +39,7 @@ use memory::Memory;
 use question::Question;
 use rank::{Heard, RankProcess};
 use segment::Refusal;
-pub(crate) use spawn::prepare_child;
+pub(crate) use spawn::inherited_descriptors;
 pub use spawn::{Inherited, set_nonblocking};
 use start::Assigner;
 pub(crate) use start::DESCRIPTORS_OF_NODE;
@@ -595,6 +596,7 @@ pub(crate) mod tests {
         Inherited {
             signals: SigSet::empty(),
             files: (1024, 1024),
+            descriptors: 3,
         }
     }
 

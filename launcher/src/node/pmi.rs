@@ -13,7 +13,7 @@ use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, send};
 
 use super::Node;
-use super::spawn::variable;
+use super::spawn::{high, variable};
 use crate::elf::{self, Mpi};
 use crate::environment::Variable;
 use crate::failure::Failure;
@@ -91,6 +91,7 @@ impl Sockets {
         variables: &mut Vec<Variable>,
     ) -> io::Result<UnixStream> {
         let (ours, theirs) = UnixStream::pair()?;
+        let ours = UnixStream::from(high(ours.into()));
         ours.set_nonblocking(true)?;
         self.sockets.push(Some(Socket {
             stream: ours,

@@ -1,25 +1,27 @@
 //! Starting one rank as a process.
-#![expect(unsafe_code, reason = "sets up the child between fork and exec")]
+#![expect(unsafe_code, reason = "takes and inspects descriptors by number")]
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::{CString, OsStr, OsString};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::path::{Path, PathBuf};
 
 use mpi_lite::boot::protocol::BOOT_FD;
-use nix::errno::Errno;
-use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl};
-use nix::sched::{CpuSet, sched_setaffinity};
-use nix::sys::resource::{Resource, rlim_t, setrlimit};
-use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal, pthread_sigmask, signal};
-use nix::unistd::{Pid, getpid, getppid, pipe2};
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::sched::CpuSet;
+use nix::sys::resource::rlim_t;
+use nix::sys::signal::SigSet;
+use nix::unistd::{Pid, pipe2};
 
+use super::child::{Child, Stdin};
 use super::memory::InMemory;
 use crate::environment::Variable;
-use crate::guard;
+
+/// Our ends of the ranks' descriptors have at least this number where the limit allows it. Those
+/// which a child needs are lower, so that a copy of few is enough.
+const OWN_FIRST: RawFd = 32;
 
 /// What the launcher changed for itself and a rank must not inherit.
 #[derive(Debug, Clone, Copy)]
@@ -28,19 +30,41 @@ pub struct Inherited {
     pub signals: SigSet,
     /// The limits for open files (soft, hard) before the launcher raised them.
     pub files: (rlim_t, rlim_t),
+    /// One more than the highest descriptor that was open before, and that exec leaves open.
+    pub descriptors: RawFd,
+}
+
+/// One more than the highest open descriptor that exec leaves open; the highest number if the system does
+/// not list them.
+pub(crate) fn inherited_descriptors() -> RawFd {
+    let Ok(entries) = std::fs::read_dir("/proc/self/fd") else {
+        return RawFd::MAX;
+    };
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let open = names.filter_map(|name| name.parse().ok());
+    // The listing's own is closed by exec.
+    let kept = open.filter(|number| !is_closed_by_exec(*number));
+    kept.max().map_or(0, |highest: RawFd| highest + 1)
+}
+
+fn is_closed_by_exec(descriptor: RawFd) -> bool {
+    // SAFETY: a question about a number, which need not be open any more.
+    let flags = unsafe { libc::fcntl(descriptor, libc::F_GETFD) };
+    flags == -1 || flags & libc::FD_CLOEXEC != 0
 }
 
 /// What all ranks of a node have in common.
 #[derive(Debug)]
 pub(super) struct Program {
-    pub(super) file: PathBuf,
+    file: CString,
     /// Where `file` is, if `mpirun` has sent it.
-    pub(super) memory: Option<InMemory>,
+    memory: Option<InMemory>,
     /// argv, the name first.
-    pub(super) arguments: Vec<OsString>,
-    pub(super) environment: Vec<Variable>,
-    pub(super) directory: PathBuf,
-    pub(super) inherited: Inherited,
+    arguments: Vec<CString>,
+    /// Each `NAME=value`.
+    environment: Vec<CString>,
+    directory: CString,
+    inherited: Inherited,
 }
 
 /// A rank that has been started: its process and our ends of its descriptors.
@@ -58,148 +82,142 @@ pub(super) struct Role {
     pub(super) variables: Vec<Variable>,
     /// Its end of the channel for PMI.
     pub(super) pmi: Option<UnixStream>,
-    pub(super) input: Stdio,
+    pub(super) input: Stdin<OwnedFd>,
     /// True if the rank leads its own process group.
     pub(super) has_own_group: bool,
     /// The CPUs that the rank may use, if it is bound.
     pub(super) cpus: Option<CpuSet>,
-    /// The pipe to the guard of that group.
-    pub(super) guard: Option<RawFd>,
 }
 
 impl Program {
-    /// Starts one rank.
+    /// A program in a file, or in memory, with its arguments and variables.
     ///
     /// # Errors
     ///
-    /// The system's reason: of making descriptors, or of executing the file.
-    pub(super) fn spawn(&self, role: Role) -> io::Result<Spawned> {
+    /// `InvalidInput` if one of them has a byte 0.
+    pub(super) fn new(
+        (file, memory): (PathBuf, Option<InMemory>),
+        arguments: Vec<OsString>,
+        environment: &[Variable],
+        directory: PathBuf,
+        inherited: Inherited,
+    ) -> io::Result<Program> {
+        let arguments = arguments.into_iter().map(c_string);
+        let environment = environment.iter().map(assignment);
+        Ok(Program {
+            file: c_string(file.into())?,
+            memory,
+            arguments: arguments.collect::<io::Result<_>>()?,
+            environment: environment.collect::<io::Result<_>>()?,
+            directory: c_string(directory.into())?,
+            inherited,
+        })
+    }
+
+    /// Its file.
+    pub(super) fn file(&self) -> &Path {
+        Path::new(OsStr::from_bytes(self.file.as_bytes()))
+    }
+
+    /// As messages name it: the file, or the name that `mpirun` has sent it under.
+    pub(super) fn name(&self) -> OsString {
+        let name = match &self.memory {
+            Some(_) => &self.arguments[0],
+            None => &self.file,
+        };
+        OsString::from_vec(name.to_bytes().to_vec())
+    }
+
+    /// Starts one rank. Its group is announced to the guard.
+    ///
+    /// # Errors
+    ///
+    /// The system's reason: of making descriptors or the process, or of executing the file.
+    pub(super) fn spawn(&self, role: Role, guard: Option<BorrowedFd<'_>>) -> io::Result<Spawned> {
         let (boot, rank_boot) = UnixStream::pair()?;
+        let boot = high(boot.into());
         let (output, rank_output) = output_pipe()?;
         let (error, rank_error) = output_pipe()?;
-        let mut command = Command::new(&self.file);
-        let (name, arguments) = self.arguments.split_first().expect("argv has a name");
-        command.arg0(name).args(arguments);
-        command.env_clear();
-        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
-        command.envs(role.variables);
-        command.env(BOOT_FD, rank_boot.as_raw_fd().to_string());
-        command.current_dir(&self.directory);
-        command
-            .stdin(role.input)
-            .stdout(rank_output)
-            .stderr(rank_error);
-        if role.has_own_group {
-            command.process_group(0);
-            role.guard.inspect(|pipe| announce_to(*pipe, &mut command));
+        let mut variables = role.variables;
+        variables.push(variable(BOOT_FD, rank_boot.as_raw_fd()));
+        let variables = variables.iter().map(assignment);
+        let variables: Vec<CString> = variables.collect::<io::Result<_>>()?;
+        let is_own = |it: &&CString| variables.iter().any(|own| name_of(own) == name_of(it));
+        let common = self.environment.iter().filter(|it| !is_own(it));
+        let memory = self.memory.as_ref();
+        let script = memory.filter(|memory| memory.is_script);
+        let kept = [
+            Some(rank_boot.as_fd()),
+            role.pmi.as_ref().map(AsFd::as_fd),
+            // Its interpreter reads it.
+            script.map(InMemory::descriptor),
+        ];
+        let pid = Child {
+            file: &self.file,
+            arguments: &self.arguments,
+            environment: common.chain(&variables).map(|it| &**it).collect(),
+            directory: &self.directory,
+            input: role.input.as_ref(),
+            output: rank_output.as_fd(),
+            error: rank_error.as_fd(),
+            kept: kept.into_iter().flatten().collect(),
+            memory: memory.map(InMemory::descriptor),
+            has_own_group: role.has_own_group,
+            guard,
+            cpus: role.cpus,
+            inherited: self.inherited,
         }
-        prepare_child(&mut command, Some(rank_boot.as_raw_fd()), self.inherited);
-        if let Some(memory) = self.memory.as_ref().filter(|memory| memory.is_script) {
-            keep_for_interpreter(memory.descriptor(), &mut command);
-        }
-        if let Some(pmi) = &role.pmi {
-            keep_also(pmi.as_raw_fd(), &mut command);
-        }
-        if !role.has_own_group {
-            ignore_quit(&mut command);
-        }
-        if let Some(cpus) = role.cpus {
-            bind(cpus, &mut command);
-        }
-        let child = command.spawn()?;
-        let pid = Pid::from_raw(i32::try_from(child.id()).expect("a pid fits in i32"));
+        .start()?;
         Ok(Spawned {
             pid,
-            boot,
+            boot: boot.into(),
             output,
             error,
         })
     }
 }
 
-/// Arranges that the child dies with us, keeps this descriptor, and has the signal mask and the
-/// limits that we were started with.
-pub(crate) fn prepare_child(command: &mut Command, keep: Option<RawFd>, inherited: Inherited) {
-    let launcher = getpid();
-    let set_up = move || {
-        nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)?;
-        // The launcher may have died before the line above took effect.
-        if getppid() != launcher {
-            return Err(Errno::ESRCH.into());
-        }
-        keep.map_or(Ok(()), keep_open)?;
-        let (soft, hard) = inherited.files;
-        setrlimit(Resource::RLIMIT_NOFILE, soft, hard)?;
-        // A shell starts what it does not wait for with the interrupt ignored. We take it all the
-        // same and pass it on, so the ranks must be able to hear it.
-        // SAFETY: no handler is set, only the default.
-        unsafe { signal(Signal::SIGINT, SigHandler::SigDfl) }?;
-        pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&inherited.signals), None)?;
-        Ok(())
-    };
-    // SAFETY: the closure runs in a forked child; it makes system calls that are safe there, and
-    // neither allocates nor takes a lock, which another thread might hold.
-    unsafe { command.pre_exec(set_up) };
+/// The name in `NAME=value`.
+fn name_of(variable: &CString) -> &[u8] {
+    let bytes = variable.as_bytes();
+    let end = bytes.iter().position(|byte| *byte == b'=');
+    &bytes[..end.unwrap_or(bytes.len())]
 }
 
-/// Arranges that the child keeps one more descriptor.
-fn keep_also(descriptor: RawFd, command: &mut Command) {
-    // SAFETY: the closure makes one system call that is safe there, and neither allocates nor takes
-    // a lock.
-    unsafe { command.pre_exec(move || Ok(keep_open(descriptor)?)) };
+/// `NAME=value`
+fn assignment((name, value): &Variable) -> io::Result<CString> {
+    let mut assignment = name.clone();
+    assignment.push("=");
+    assignment.push(value);
+    c_string(assignment)
 }
 
-/// Arranges that the child announces its group to the guard.
-fn announce_to(pipe: RawFd, command: &mut Command) {
-    // SAFETY: the closure makes system calls that are safe there, and neither allocates nor takes a
-    // lock.
-    unsafe { command.pre_exec(move || Ok(guard::announce(pipe)?)) };
+fn c_string(text: OsString) -> io::Result<CString> {
+    Ok(CString::new(text.into_vec())?)
 }
 
-/// Arranges that the child ignores SIGQUIT. One in our own group gets it from the terminal when the
-/// user asks us what the ranks do.
-fn ignore_quit(command: &mut Command) {
-    // SAFETY: no handler is set, and signal(2) may be called between fork and exec.
-    let ignore = || unsafe { signal(Signal::SIGQUIT, SigHandler::SigIgn) }.map(drop);
-    // SAFETY: the closure makes one system call that is safe there, and neither allocates nor takes
-    // a lock.
-    unsafe { command.pre_exec(move || Ok(ignore()?)) };
-}
-
-/// Arranges that the child keeps the descriptor of a script, which its interpreter reads.
-fn keep_for_interpreter(descriptor: RawFd, command: &mut Command) {
-    // SAFETY: the closure makes one system call that is safe there, and neither allocates nor takes
-    // a lock.
-    unsafe { command.pre_exec(move || Ok(keep_open(descriptor)?)) };
-}
-
-/// Arranges that the child, and all that it starts, uses these CPUs alone.
-fn bind(cpus: CpuSet, command: &mut Command) {
-    let bind = move || Ok(sched_setaffinity(Pid::from_raw(0), &cpus)?);
-    // SAFETY: the closure makes one system call that is safe there, and neither allocates nor takes
-    // a lock.
-    unsafe { command.pre_exec(bind) };
-}
-
-fn keep_open(descriptor: RawFd) -> Result<(), Errno> {
-    // SAFETY: the descriptor is the rank's end of a socket pair, or a program in memory, that the
-    // caller of `spawn` keeps open until the child has been made, and the child has its own copy.
-    let descriptor = unsafe { std::os::fd::BorrowedFd::borrow_raw(descriptor) };
-    fcntl(descriptor, FcntlArg::F_SETFD(FdFlag::empty())).map(drop)
+/// Our end of something, out of the way of the descriptors that children need.
+pub(super) fn high(descriptor: OwnedFd) -> OwnedFd {
+    match fcntl(&descriptor, FcntlArg::F_DUPFD_CLOEXEC(OWN_FIRST)) {
+        // SAFETY: a new descriptor, which nobody else has.
+        Ok(copy) => unsafe { OwnedFd::from_raw_fd(copy) },
+        // The limit is that low.
+        Err(_) => descriptor,
+    }
 }
 
 /// A pipe to read from without blocking.
 fn output_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let (ours, theirs) = pipe2(OFlag::O_CLOEXEC)?;
     set_nonblocking(ours.as_fd())?;
-    Ok((ours, theirs))
+    Ok((high(ours), theirs))
 }
 
 /// A pipe to write to without blocking. Returns (read end, write end).
 pub(super) fn input_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let (theirs, ours) = pipe2(OFlag::O_CLOEXEC)?;
     set_nonblocking(ours.as_fd())?;
-    Ok((theirs, ours))
+    Ok((theirs, high(ours)))
 }
 
 /// Makes reading from and writing to a descriptor return instead of waiting.

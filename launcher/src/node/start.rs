@@ -4,7 +4,6 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 
 use mpi_lite::boot::protocol::ToRank;
 use mpi_lite::boot::{Assignment, Secret};
@@ -16,6 +15,7 @@ use nix::unistd::{getpgrp, tcgetpgrp};
 use super::Node;
 use super::bound::Bound;
 use super::channel::Outgoing;
+use super::child::Stdin;
 use super::memory::InMemory;
 use super::rank::RankProcess;
 use super::segment::{Refusal, Rounds};
@@ -53,7 +53,7 @@ impl Node {
         let programs = programs?;
         let bound = Bound::new(start)?;
         self.reports.extend(bound.reports(start));
-        self.offer_pmi(start, programs.iter().map(|program| &*program.file))?;
+        self.offer_pmi(start, programs.iter().map(Program::file))?;
         // Without it only what the ranks of a killed launcher have started lives on.
         self.guard = Guard::new(self.silent_for).ok();
         for place in 0..start.ranks.len() {
@@ -110,18 +110,15 @@ impl Node {
         };
         let first = start.libraries.as_ref().map(|path| bytes_to_os(path));
         add_library_path(&mut variables, first);
-        Ok(Program {
-            file,
-            memory,
-            arguments: program
-                .arguments
-                .iter()
-                .map(|argument| bytes_to_os(argument))
-                .collect(),
-            environment: variables,
+        let arguments = program.arguments.iter().map(|it| bytes_to_os(it)).collect();
+        Program::new(
+            (file, memory),
+            arguments,
+            &variables,
             directory,
-            inherited: self.inherited,
-        })
+            self.inherited,
+        )
+        .map_err(|error| Failure::launch(format!("the program cannot be executed: {error}")))
     }
 
     /// The program as `mpirun` has sent it; without it `failure` stands.
@@ -154,13 +151,13 @@ impl Node {
         let is_inherited = start.input == Input::Inherited(rank);
         let has_own_group = !(is_inherited && is_in_foreground());
         let input = if is_inherited {
-            Stdio::inherit()
+            Stdin::Inherited
         } else if start.input.is_forwarded_to(rank) {
             let (theirs, ours) = spawn::input_pipe()?;
             self.input.get_or_insert_default().add(rank, ours);
-            Stdio::from(theirs)
+            Stdin::Pipe(theirs)
         } else {
-            Stdio::null()
+            Stdin::Null
         };
         let assigner = self
             .job
@@ -171,14 +168,14 @@ impl Node {
             Some(pmi) => Some(pmi.open(rank, start, &mut variables)?),
             None => None,
         };
-        let spawned = program.spawn(Role {
+        let role = Role {
             variables,
             pmi,
             input,
             has_own_group,
             cpus,
-            guard: self.guard.as_ref().map(Guard::pipe),
-        })?;
+        };
+        let spawned = program.spawn(role, self.guard.as_ref().map(Guard::pipe))?;
         let (_, limit) = self.inherited.files;
         let per_rank = DESCRIPTORS_PER_RANK + 1 + u64::from(self.pmi.is_some());
         let has_room = descriptors(per_rank, start.ranks.len()) <= limit;
@@ -340,11 +337,7 @@ fn not_spawned(rank: u32, program: &Program, error: &io::Error) -> Failure {
         Some(Errno::EACCES | Errno::EPERM | Errno::ENOEXEC) => NOT_EXECUTABLE,
         _ => return Failure::launch(format!("rank {rank} cannot be started: {error}")),
     };
-    let name = match &program.memory {
-        Some(_) => program.arguments[0].as_os_str(),
-        None => program.file.as_os_str(),
-    };
-    let shown = printable(&name.to_string_lossy());
+    let shown = printable(&program.name().to_string_lossy());
     Failure {
         code,
         text: format!("program '{shown}' cannot be executed: {error}"),

@@ -1,5 +1,6 @@
 //! A program that reaches other hosts, as a child: its three streams, and what it says when it
 //! fails.
+#![expect(unsafe_code, reason = "sets up the child between fork and exec")]
 
 use std::collections::VecDeque;
 use std::io;
@@ -8,9 +9,10 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use nix::errno::Errno;
-use nix::sys::signal::{Signal, kill};
+use nix::sys::resource::{Resource, setrlimit};
+use nix::sys::signal::{SigHandler, SigmaskHow, Signal, kill, pthread_sigmask, signal};
 use nix::sys::wait::WaitStatus;
-use nix::unistd::{Pid, read, write};
+use nix::unistd::{Pid, getpid, getppid, read, write};
 
 use super::fate::Fate;
 use crate::node::{Inherited, set_nonblocking};
@@ -42,7 +44,7 @@ impl Process {
             .stderr(Stdio::piped());
         // Its own group: an interrupt of the terminal is for us to forward.
         command.process_group(0);
-        crate::node::prepare_child(&mut command, None, inherited);
+        set_up(&mut command, inherited);
         let mut child = command.spawn()?;
         let input = child.stdin.take().map(OwnedFd::from);
         let output = child.stdout.take().map(OwnedFd::from);
@@ -137,6 +139,29 @@ impl Process {
     pub(super) fn has_ended(&self) -> bool {
         self.fate.has_ended()
     }
+}
+
+/// Arranges that the child dies with us, and has the signal mask and the limits that we were started
+/// with.
+fn set_up(command: &mut Command, inherited: Inherited) {
+    let launcher = getpid();
+    let set_up = move || {
+        nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)?;
+        // The launcher may have died before the line above took effect.
+        if getppid() != launcher {
+            return Err(Errno::ESRCH.into());
+        }
+        let (soft, hard) = inherited.files;
+        setrlimit(Resource::RLIMIT_NOFILE, soft, hard)?;
+        // A shell starts what it does not wait for with the interrupt ignored.
+        // SAFETY: no handler is set, only the default.
+        unsafe { signal(Signal::SIGINT, SigHandler::SigDfl) }?;
+        pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&inherited.signals), None)?;
+        Ok(())
+    };
+    // SAFETY: the closure runs in a forked child; it makes system calls that are safe there, and
+    // neither allocates nor takes a lock, which another thread might hold.
+    unsafe { command.pre_exec(set_up) };
 }
 
 impl Drop for Process {

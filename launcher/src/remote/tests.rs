@@ -10,6 +10,7 @@ fn behind(script: &str) -> Remote {
     let inherited = Inherited {
         signals: SigSet::empty(),
         files: (1024, 1024),
+        descriptors: 3,
     };
     let settings = Settings::of_program(&["sh", "-c", script]);
     Remote::new("n1", &[0], &settings, inherited).expect("nothing is set wrong")
