@@ -67,8 +67,8 @@ pub(super) struct Child<'a> {
     pub(super) kept: Vec<BorrowedFd<'a>>,
     /// The descriptor of `file`, if that is in memory.
     pub(super) memory: Option<BorrowedFd<'a>>,
-    /// True if it leads its own process group. If not, it ignores SIGQUIT: one in our own group gets
-    /// it from the terminal when the user asks us what the ranks do.
+    /// True if it leads its own process group. If not, it ignores SIGQUIT: one in our own group
+    /// gets it from the terminal when the user asks us what the ranks do.
     pub(super) has_own_group: bool,
     /// The pipe to the guard of that group.
     pub(super) guard: Option<BorrowedFd<'a>>,

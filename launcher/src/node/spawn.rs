@@ -34,8 +34,8 @@ pub struct Inherited {
     pub descriptors: RawFd,
 }
 
-/// One more than the highest open descriptor that exec leaves open; the highest number if the system does
-/// not list them.
+/// One more than the highest open descriptor that exec leaves open; the highest number if the
+/// system does not list them.
 pub(crate) fn inherited_descriptors() -> RawFd {
     let Ok(entries) = std::fs::read_dir("/proc/self/fd") else {
         return RawFd::MAX;

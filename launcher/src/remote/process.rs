@@ -141,8 +141,8 @@ impl Process {
     }
 }
 
-/// Arranges that the child dies with us, and has the signal mask and the limits that we were started
-/// with.
+/// Arranges that the child dies with us, and has the signal mask and the limits that we were
+/// started with.
 fn set_up(command: &mut Command, inherited: Inherited) {
     let launcher = getpid();
     let set_up = move || {
