@@ -13,11 +13,10 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl};
 use nix::sched::{CloneFlags, CpuSet, clone, sched_setaffinity, unshare};
-use nix::sys::resource::{Resource, setrlimit};
-use nix::sys::signal::{SigHandler, SigmaskHow, Signal, pthread_sigmask, signal};
+use nix::sys::signal::{SigHandler, Signal, signal};
 use nix::sys::stat::Mode;
 use nix::sys::wait::waitpid;
-use nix::unistd::{Pid, chdir, getpid, getppid, setpgid};
+use nix::unistd::{Pid, chdir, getpid, setpgid};
 
 use super::spawn::Inherited;
 use crate::guard;
@@ -112,11 +111,6 @@ impl Child<'_> {
     /// Runs in the child.
     fn set_up(&self, launcher: Pid) -> Result<(), Errno> {
         leave_descriptors(self.first_unneeded())?;
-        nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)?;
-        // The launcher may have died before the line above took effect.
-        if getppid() != launcher {
-            return Err(Errno::ESRCH);
-        }
         match &self.input {
             Stdin::Inherited => {}
             Stdin::Null => self.have_empty_input()?,
@@ -135,24 +129,11 @@ impl Child<'_> {
         if let Some(cpus) = &self.cpus {
             sched_setaffinity(Pid::from_raw(0), cpus)?;
         }
-        let (soft, hard) = self.inherited.files;
-        setrlimit(Resource::RLIMIT_NOFILE, soft, hard)?;
-        self.set_signals()
-    }
-
-    /// Runs in the child.
-    fn set_signals(&self) -> Result<(), Errno> {
-        // A shell starts what it does not wait for with the interrupt ignored. We take it all the
-        // same and pass it on, so the ranks must be able to hear it. We ignore SIGPIPE ourselves.
-        for number in [Signal::SIGINT, Signal::SIGPIPE] {
-            // SAFETY: no handler is set, only the default.
-            unsafe { signal(number, SigHandler::SigDfl) }?;
-        }
         if !self.has_own_group {
             // SAFETY: no handler is set.
             unsafe { signal(Signal::SIGQUIT, SigHandler::SigIgn) }?;
         }
-        pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&self.inherited.signals), None)
+        self.inherited.give_back(launcher)
     }
 
     /// Runs in the child.

@@ -1,5 +1,8 @@
 //! Starting one rank as a process.
-#![expect(unsafe_code, reason = "takes and inspects descriptors by number")]
+#![expect(
+    unsafe_code,
+    reason = "descriptors by number; defaults of signals in a child"
+)]
 
 use std::ffi::{CString, OsStr, OsString};
 use std::io;
@@ -9,11 +12,12 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use mpi_lite::boot::protocol::BOOT_FD;
+use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sched::CpuSet;
-use nix::sys::resource::rlim_t;
-use nix::sys::signal::SigSet;
-use nix::unistd::{Pid, pipe2};
+use nix::sys::resource::{Resource, rlim_t, setrlimit};
+use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal, pthread_sigmask, signal};
+use nix::unistd::{Pid, getppid, pipe2};
 
 use super::child::{Child, Stdin};
 use super::memory::InMemory;
@@ -32,6 +36,31 @@ pub struct Inherited {
     pub files: (rlim_t, rlim_t),
     /// One more than the highest descriptor that was open before, and that exec leaves open.
     pub descriptors: RawFd,
+}
+
+impl Inherited {
+    /// Runs in a child of `launcher`, which is to die with it: gives it what we changed for
+    /// ourselves. Makes system calls alone.
+    ///
+    /// # Errors
+    ///
+    /// The system's reason; `ESRCH` if the launcher has died.
+    pub(crate) fn give_back(&self, launcher: Pid) -> Result<(), Errno> {
+        nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)?;
+        // The launcher may have died before the line above took effect.
+        if getppid() != launcher {
+            return Err(Errno::ESRCH);
+        }
+        let (soft, hard) = self.files;
+        setrlimit(Resource::RLIMIT_NOFILE, soft, hard)?;
+        // A shell starts what it does not wait for with the interrupt ignored. We take it all the
+        // same and pass it on, so the child must be able to hear it. We ignore SIGPIPE ourselves.
+        for number in [Signal::SIGINT, Signal::SIGPIPE] {
+            // SAFETY: no handler is set, only the default.
+            unsafe { signal(number, SigHandler::SigDfl) }?;
+        }
+        pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&self.signals), None)
+    }
 }
 
 /// One more than the highest open descriptor that exec leaves open; the highest number if the

@@ -9,10 +9,9 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use nix::errno::Errno;
-use nix::sys::resource::{Resource, setrlimit};
-use nix::sys::signal::{SigHandler, SigmaskHow, Signal, kill, pthread_sigmask, signal};
+use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::WaitStatus;
-use nix::unistd::{Pid, getpid, getppid, read, write};
+use nix::unistd::{Pid, getpid, read, write};
 
 use super::fate::Fate;
 use crate::node::{Inherited, set_nonblocking};
@@ -145,20 +144,7 @@ impl Process {
 /// started with.
 fn set_up(command: &mut Command, inherited: Inherited) {
     let launcher = getpid();
-    let set_up = move || {
-        nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)?;
-        // The launcher may have died before the line above took effect.
-        if getppid() != launcher {
-            return Err(Errno::ESRCH.into());
-        }
-        let (soft, hard) = inherited.files;
-        setrlimit(Resource::RLIMIT_NOFILE, soft, hard)?;
-        // A shell starts what it does not wait for with the interrupt ignored.
-        // SAFETY: no handler is set, only the default.
-        unsafe { signal(Signal::SIGINT, SigHandler::SigDfl) }?;
-        pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&inherited.signals), None)?;
-        Ok(())
-    };
+    let set_up = move || Ok(inherited.give_back(launcher)?);
     // SAFETY: the closure runs in a forked child; it makes system calls that are safe there, and
     // neither allocates nor takes a lock, which another thread might hold.
     unsafe { command.pre_exec(set_up) };
