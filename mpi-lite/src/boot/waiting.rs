@@ -7,10 +7,14 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
+use rustix::fs::{FileType, fstat};
+use rustix::io::{Errno, ioctl_fionread};
+
+/// How often [`await_reader`] looks.
+const LOOK_EVERY: Duration = Duration::from_millis(1);
 
 /// Returns true if something can be read, or the other side is gone.
 pub(super) fn is_readable(descriptor: impl AsFd) -> io::Result<bool> {
@@ -48,7 +52,72 @@ pub(super) fn await_first(
     }
 }
 
+/// Waits until the other side of a pipe has read all that was written, for at most `patience`.
+/// Returns at once if the descriptor is no pipe. A pipe that nobody reads counts as read.
+pub(super) fn await_reader(pipe: impl AsFd, patience: Duration) {
+    let is_pipe = fstat(&pipe).is_ok_and(|it| FileType::from_raw_mode(it.st_mode).is_fifo());
+    let start = Instant::now();
+    while is_pipe
+        && !has_hung_up(pipe.as_fd())
+        && ioctl_fionread(&pipe).is_ok_and(|unread| unread > 0)
+        && start.elapsed() < patience
+    {
+        pause(LOOK_EVERY);
+    }
+}
+
 /// Does nothing for so long.
 pub(super) fn pause(time: Duration) {
     std::thread::sleep(time);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::io::{PipeReader, PipeWriter, Read, Write};
+
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    fn pipe_with_a_line() -> (PipeReader, PipeWriter) {
+        let (reader, mut writer) = io::pipe().expect("a pipe");
+        writer.write_all(b"a line\n").expect("room in the pipe");
+        (reader, writer)
+    }
+
+    #[test]
+    fn a_pipe_is_awaited_until_its_reader_has_read_all() {
+        let (mut reader, writer) = pipe_with_a_line();
+        let waits = std::thread::spawn(move || {
+            await_reader(&writer, LONG);
+            ioctl_fionread(&writer)
+        });
+        let mut byte = [0];
+        reader.read_exact(&mut byte).expect("the first byte");
+        pause(Duration::from_millis(20));
+        assert!(!waits.is_finished(), "six bytes are unread");
+        let mut rest = [0; 6];
+        reader.read_exact(&mut rest).expect("the rest");
+        assert_eq!(waits.join().expect("the thread").ok(), Some(0));
+    }
+
+    #[test]
+    fn a_pipe_that_nobody_reads_is_awaited_for_the_given_time() {
+        let (_reader, writer) = pipe_with_a_line();
+        let start = Instant::now();
+        await_reader(&writer, Duration::from_millis(30));
+        assert!(start.elapsed() >= Duration::from_millis(30));
+    }
+
+    #[test]
+    fn a_pipe_without_a_reader_and_a_file_are_not_awaited() {
+        let (reader, writer) = pipe_with_a_line();
+        drop(reader);
+        let start = Instant::now();
+        await_reader(&writer, LONG);
+        let file = File::open("/proc/self/exe").expect("this program");
+        await_reader(&file, LONG);
+        assert!(start.elapsed() < LONG);
+    }
 }

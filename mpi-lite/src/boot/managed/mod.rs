@@ -31,7 +31,7 @@ use serde_bytes::ByteBuf;
 use super::address::{self, Wish};
 use super::protocol::{Assignment, Secure};
 use super::secret::{SECRET_BYTES, Secret};
-use super::waiting::{has_hung_up, pause};
+use super::waiting::{await_reader, has_hung_up, pause};
 use super::{Asked, BootError, Shared};
 use crate::config::Settings;
 use crate::hidden::wipe;
@@ -42,6 +42,9 @@ use node::{Loss, Neighbours};
 
 /// How long the manager has to end this process when the job ends.
 const LAST_GRACE: Duration = Duration::from_secs(1);
+
+/// How long the manager has to read what this process has printed, before the job is aborted.
+const READ_GRACE: Duration = Duration::from_millis(500);
 
 /// A rank of a job of another process manager.
 #[derive(Debug)]
@@ -373,6 +376,9 @@ impl Managed {
         if !message.is_empty() {
             eprintln!("{message}");
         }
+        // A manager that is asked to end the job may drop what it has not read (Hydra does).
+        await_reader(std::io::stdout(), READ_GRACE);
+        await_reader(std::io::stderr(), READ_GRACE);
         self.neighbours.end();
         let line = message.lines().next().unwrap_or("MPI_Abort");
         self.manager.abort(code, line);
