@@ -2,6 +2,8 @@
 
 PREFIX ?= $(CURDIR)/target/prefix
 CARGO  ?= cargo
+# The features of the tests: with the same ones everywhere nothing is built twice.
+TESTED  = --workspace --features rmpp-core/planted,mpi-lite/sim
 TARGET  = $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 BUILT   = $(TARGET)/release
 STAGE   = $(CURDIR)/target/prefix
@@ -19,10 +21,10 @@ demo: stage
 	"$(STAGE)/bin/mpirun" -n 2 target/demo/pingpong
 	"$(STAGE)/bin/mpirun" -n $(RANKS) target/demo/farm
 
-# All tests that a change must pass.
+# All tests that a change must pass. Many wait for timeouts, so four of a program run at a time.
+test: export RUST_TEST_THREADS ?= 4
 test: prerequisites stage
-	$(CARGO) test --workspace --exclude mpi-lite-tests --features rmpp-core/planted,mpi-lite/sim
-	MPILITE_PREFIX="$(STAGE)" $(CARGO) test --package mpi-lite-tests
+	MPILITE_PREFIX="$(STAGE)" $(CARGO) test $(TESTED)
 
 # Every C program over every transport: `test` runs each over the usual ones and one of the others.
 test-transports: prerequisites stage
@@ -93,9 +95,9 @@ laboratory: stage
 # What a change must pass before the tests are worth running.
 check:
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets \
-	  --features rmpp-core/planted,mpi-lite/sim,mpi-lite-tests/schedulers -- -D warnings
-	$(CARGO) test --package mpi-lite-tests --test tidy
+	$(CARGO) clippy $(TESTED) --all-targets \
+	  --features mpi-lite-tests/schedulers,mpi-lite-benches/parts -- -D warnings
+	$(CARGO) test $(TESTED) --test tidy
 	@CARGO="$(CARGO)" sh tests/deny.sh
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items
 

@@ -105,13 +105,13 @@ fn a_job_with_a_rank_at_work_does_not_hang() {
 
 #[test]
 fn each_quit_signal_is_one_report_and_the_job_goes_on() {
-    for mode in ["block", "deaf", "other-question"] {
-        let job = Watched::start(&[], &[mode]);
-        job.wait_for_reports(1);
-        for number in 2..=11 {
-            job.ask(number);
-        }
-        let outcome = job.end();
+    let jobs = ["block", "deaf", "other-question"].map(|mode| Watched::start(&[], &[mode]));
+    jobs.iter().for_each(|job| job.wait_for_reports(1));
+    for number in 2..=11 {
+        jobs.iter().for_each(|job| job.job.signal("QUIT"));
+        jobs.iter().for_each(|job| job.wait_for_reports(number));
+    }
+    for outcome in jobs.map(Watched::end) {
         assert_eq!(times(&outcome, ASKED), 10, "{outcome:?}");
         assert_eq!(times(&outcome, HANGS), 1, "{outcome:?}");
     }
