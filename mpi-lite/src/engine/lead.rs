@@ -169,8 +169,7 @@ impl Engine {
             Some(at) => std::thread::park_timeout(at.since(self.clock.now())),
         };
         let until = |lane: &Lane| {
-            let waited = self.clock.now().since(begin);
-            blockage.set(self.describe_if_asked((lane, subject), blockage.get(), waited));
+            blockage.set(self.describe_if_asked((lane, subject), blockage.get(), begin));
             until(lane)
         };
         waiters::wait(&mut lane, &until, ready, &park, |lane, mut ready| {

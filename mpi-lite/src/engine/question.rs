@@ -33,25 +33,26 @@ impl Engine {
         &self,
         (lane, subject): (&Lane, Describe<'_>),
         blockage: &mut Blockage,
-        (since, waited): (Instant, Duration),
+        since: Instant,
     ) {
         blockage.is_noted = true;
         self.waits.since.store(since.0 + 1, Ordering::Relaxed);
-        *blockage = self.describe_if_asked((lane, subject), *blockage, waited);
+        *blockage = self.describe_if_asked((lane, subject), *blockage, since);
     }
 
-    /// Describes the wait of this thread, for so long now, if a question is open that it has not
+    /// Describes the wait of this thread, which began then, if a question is open that it has not
     /// answered.
     pub(super) fn describe_if_asked(
         &self,
         (lane, subject): (&Lane, Describe<'_>),
         blockage: Blockage,
-        waited: Duration,
+        since: Instant,
     ) -> Blockage {
         if !self.waits.asks(blockage) {
             return blockage;
         }
-        self.describe((lane, subject), waited);
+        // Not the time of the turn: the ticker may have read the clock after that.
+        self.describe((lane, subject), self.clock.now().since(since));
         Blockage {
             answered: self.waits.question.load(Ordering::Relaxed),
             ..blockage

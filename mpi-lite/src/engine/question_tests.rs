@@ -265,19 +265,21 @@ fn a_process_reports_that_it_is_blocked_once_and_that_it_goes_on() {
             panic!("{answer:?}");
         };
         assert_eq!(state.threads, [], "it computes");
-        thread::scope(|scope| {
+        // Without a panic inside: the receiver would wait on.
+        let (blocked, answer) = thread::scope(|scope| {
             scope.spawn(|| receive(&engine, 7));
-            let said = heard.recv_timeout(PATIENCE);
-            assert_eq!(said, Ok(Said::Blocked), "{policy:?}");
+            let blocked = heard.recv_timeout(PATIENCE);
             question(2);
-            let answer = heard.recv_timeout(PATIENCE).expect("an answer");
-            let Said::Answer(2, state) = answer else {
-                panic!("{answer:?}");
-            };
-            assert_eq!(state.threads.len(), 1);
-            assert!(state.threads[0].blocked_ms >= 2000, "{state:?}");
+            let answer = heard.recv_timeout(PATIENCE);
             send(&engine, 7, Mode::Standard);
+            (blocked, answer)
         });
+        assert_eq!(blocked, Ok(Said::Blocked), "{policy:?}");
+        let Ok(Said::Answer(2, state)) = answer else {
+            panic!("{answer:?}");
+        };
+        assert_eq!(state.threads.len(), 1);
+        assert!(state.threads[0].blocked_ms >= 2000, "{state:?}");
         assert_eq!(heard.recv_timeout(PATIENCE), Ok(Said::Resumed));
         drop(ticker);
         assert!(heard.try_recv().is_err());

@@ -155,7 +155,7 @@ impl Engine {
                 lane.consider_more(waited);
             }
             if waited >= LONG {
-                self.note_blocked((lane, subject), &mut blockage, (since, waited));
+                self.note_blocked((lane, subject), &mut blockage, since);
             }
             match wait.next(&self.policy, &lane.history, waited) {
                 // The system call is pause enough.
@@ -173,7 +173,7 @@ impl Engine {
                 }
                 Next::Sleep => {
                     wait.note_sleep();
-                    self.note_blocked((lane, subject), &mut blockage, (since, waited));
+                    self.note_blocked((lane, subject), &mut blockage, since);
                     if let Some(answer) = self.sleep::<LEADS, _>(lane, (since, blockage), ready) {
                         self.end_wait(lane, wait, blockage);
                         return answer;
