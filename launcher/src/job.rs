@@ -437,6 +437,9 @@ impl Job {
                     format!("{who} was killed by signal {signal} ({words}); ending the job"),
                 );
             }
+            (Ended::OutOfMemory { limit }, _) => {
+                self.fail(SIGNAL_BASE + 9, format!("{who} {}", for_memory(limit)));
+            }
             (Ended::Exited(0), Phase::InMpi) => self.fail(
                 FAILED,
                 format!("{who} exited without calling MPI_Finalize; ending the job"),
@@ -461,6 +464,20 @@ impl Job {
                 let line = format!("{who} exited with status {code}; ending the job");
                 self.fail(status(code).max(1), line);
             }
+        }
+    }
+}
+
+/// How a rank ended that was killed since memory was short, and what helps.
+fn for_memory(limit: Option<u64>) -> String {
+    let killed = "was killed by signal 9 (Killed) because";
+    match limit.map(|bytes| bytes >> 20) {
+        Some(limit) => format!(
+            "{killed} its memory limit of {limit} MiB was reached; ending the job: raise the \
+             limit, or start fewer ranks on that host"
+        ),
+        None => {
+            format!("{killed} its host had no memory left; ending the job: start fewer ranks there")
         }
     }
 }
@@ -539,6 +556,19 @@ mod tests {
         let reports = vec![ended(2, Ended::Killed(9)), ended(0, Ended::Exited(3))];
         let line = "rank 2 (pid 4702 on host n1) was killed by signal 9 (Killed); ending the job";
         assert_eq!(verdict(3, reports), (137, vec![line.to_string()]));
+    }
+
+    #[test]
+    fn a_rank_that_was_killed_for_memory_is_named_with_the_limit() {
+        for (limit, words) in [
+            (Some(512 << 20), "its memory limit of 512 MiB"),
+            (None, "no memory left"),
+        ] {
+            let (status, lines) = verdict(2, vec![ended(1, Ended::OutOfMemory { limit })]);
+            assert_eq!(status, 137);
+            let first = "rank 1 (pid 4701 on host n1) was killed by signal 9 (Killed) ";
+            assert!(lines[0].starts_with(first) && lines[0].contains(words));
+        }
     }
 
     #[test]

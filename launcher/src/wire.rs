@@ -246,6 +246,11 @@ pub enum Ended {
     Exited(i32),
     /// This signal killed it.
     Killed(i32),
+    /// The system killed it with SIGKILL since memory was short.
+    OutOfMemory {
+        /// The limit for the processes of its group, in bytes, if there is one and it is visible.
+        limit: Option<u64>,
+    },
 }
 
 /// What a node tells `mpirun`.

@@ -14,6 +14,7 @@ mod pmi;
 mod question;
 mod rank;
 mod segment;
+mod shortage;
 mod spawn;
 mod start;
 
@@ -39,6 +40,7 @@ use memory::Memory;
 use question::Question;
 use rank::{Heard, RankProcess};
 use segment::Refusal;
+use shortage::Shortage;
 pub(crate) use spawn::inherited_descriptors;
 pub use spawn::{Inherited, set_nonblocking};
 use start::Assigner;
@@ -75,6 +77,7 @@ enum Ending {
 pub struct Node {
     inherited: Inherited,
     ranks: Vec<RankProcess>,
+    shortage: Shortage,
     job: Option<Assigner>,
     /// For programs of MPICH, unless the ranks run one of ours.
     pmi: Option<pmi::Sockets>,
@@ -107,6 +110,7 @@ impl Node {
         Node {
             inherited,
             ranks: Vec::new(),
+            shortage: Shortage::new(),
             job: None,
             pmi: None,
             input: None,
@@ -296,7 +300,7 @@ impl Node {
         };
         let ended = match status {
             WaitStatus::Exited(_, code) => Ended::Exited(code),
-            WaitStatus::Signaled(_, signal, _) => Ended::Killed(signal as i32),
+            WaitStatus::Signaled(_, signal, _) => self.shortage.explain(signal),
             WaitStatus::Stopped(..) => {
                 let is_known = self.is_paused || self.ending != Ending::NotYet;
                 self.ranks[place].stopped_since = (!is_known).then_some(now);
