@@ -21,8 +21,7 @@ demo: stage
 	"$(STAGE)/bin/mpirun" -n 2 target/demo/pingpong
 	"$(STAGE)/bin/mpirun" -n $(RANKS) target/demo/farm
 
-# All tests that a change must pass. Many wait for timeouts, so four of a program run at a time.
-test: export RUST_TEST_THREADS ?= 4
+# All tests that a change must pass.
 test: prerequisites stage
 	MPILITE_PREFIX="$(STAGE)" $(CARGO) test $(TESTED)
 

@@ -1,11 +1,12 @@
-//! Arguments, variables and the directory reach the ranks byte for byte, on every host.
+//! Arguments, variables and the directory reach the ranks byte for byte, on every host; open files
+//! and their limit on this one.
 
 mod common;
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-use common::{Outcome, Scratch, boot_rank, mpirun};
+use common::{Outcome, Scratch, boot_rank, mpirun, mpirun_after};
 
 /// Words that shells, frames and terminals like to spoil.
 fn words() -> Vec<OsString> {
@@ -180,6 +181,35 @@ fn a_program_is_found_as_a_shell_finds_it() {
     assert_eq!(run("prog", &own).succeeds().out(), "here\n");
     // Forgetting the "./" is forgiven.
     assert_eq!(run("prog", "/usr/bin:/bin").succeeds().out(), "here\n");
+}
+
+#[test]
+fn an_open_file_of_the_user_reaches_each_rank_whatever_its_number() {
+    let scratch = Scratch::new();
+    let path = scratch.write("text", "here\n", 0o644);
+    for number in [3, 31, 32, 400] {
+        let opens = format!("exec {number}< '{}'", path.display());
+        let reads = format!("/dev/fd/{number}");
+        let outcome = mpirun_after(&opens, &["-n", "2", "cat", &reads]).run();
+        assert_eq!(outcome.succeeds().out(), "here\nhere\n", "{number}");
+    }
+}
+
+#[test]
+fn a_rank_has_no_descriptor_of_mpirun_or_of_another_rank() {
+    let counts = "n=0; for one in /proc/$$/fd/*; do n=$((n + 1)); done; echo $n";
+    let of_ranks = |ranks: &str| mpirun(&["-n", ranks, "sh", "-c", counts]).run().succeeds();
+    let alone = of_ranks("1").out();
+    assert_eq!(of_ranks("20").out(), alone.repeat(20));
+}
+
+#[test]
+fn a_low_limit_for_open_files_suffices_for_two_ranks_and_reaches_them() {
+    for limit in ["34", "40", "100"] {
+        let line = ["-n", "2", "sh", "-c", "ulimit -n"];
+        let outcome = mpirun_after(&format!("ulimit -n {limit}"), &line).run();
+        assert_eq!(outcome.succeeds().out(), format!("{limit}\n").repeat(2));
+    }
 }
 
 /// The sockets of a process, by the numbers that the lists in `/proc/net` use.

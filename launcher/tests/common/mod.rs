@@ -72,8 +72,13 @@ pub(crate) fn mpirun(arguments: &[&str]) -> Mpirun {
 
 /// Started by a shell that ignores `signal`, as one does that starts it in the background.
 pub(crate) fn mpirun_ignoring(signal: &str, arguments: &[&str]) -> Mpirun {
-    let script = format!("trap '' {signal}; exec \"$0\" \"$@\"");
-    mpirun_by(&["sh", "-c", &script], arguments)
+    mpirun_after(&format!("trap '' {signal}"), arguments)
+}
+
+/// Started by a shell in which `preparation` has been executed.
+pub(crate) fn mpirun_after(preparation: &str, arguments: &[&str]) -> Mpirun {
+    let script = format!("{preparation}; exec \"$0\" \"$@\"");
+    mpirun_by(&["bash", "-c", &script], arguments)
 }
 
 /// Executed by `starter`, a program with its first arguments.
