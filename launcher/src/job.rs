@@ -468,18 +468,19 @@ impl Job {
     }
 }
 
-/// How a rank ended that was killed since memory was short, and what helps.
+/// How a rank ended that the system killed since memory was short, and what helps.
 fn for_memory(limit: Option<u64>) -> String {
-    let killed = "was killed by signal 9 (Killed) because";
-    match limit.map(|bytes| bytes >> 20) {
-        Some(limit) => format!(
-            "{killed} its memory limit of {limit} MiB was reached; ending the job: raise the \
-             limit, or start fewer ranks on that host"
+    let (limit, helps) = match limit {
+        Some(bytes) => (
+            format!(" (its limit is {} MiB)", bytes >> 20),
+            ", or raise the limit",
         ),
-        None => {
-            format!("{killed} its host had no memory left; ending the job: start fewer ranks there")
-        }
-    }
+        None => (String::new(), ""),
+    };
+    format!(
+        "was killed by signal 9 (Killed) because memory was short{limit}; ending the job: start \
+         fewer ranks on that host{helps}"
+    )
 }
 
 /// "rank 3", "ranks 0 and 1", "ranks 0, 1, 2 and 5 more".
@@ -561,8 +562,8 @@ mod tests {
     #[test]
     fn a_rank_that_was_killed_for_memory_is_named_with_the_limit() {
         for (limit, words) in [
-            (Some(512 << 20), "its memory limit of 512 MiB"),
-            (None, "no memory left"),
+            (Some(512 << 20), "short (its limit is 512 MiB); "),
+            (None, "short; ending the job"),
         ] {
             let (status, lines) = verdict(2, vec![ended(1, Ended::OutOfMemory { limit })]);
             assert_eq!(status, 137);

@@ -1,5 +1,5 @@
-//! Ranks that the system killed since memory was short. It counts them for each group of processes
-//! (cgroups(7)), or for the whole machine (`/proc/vmstat`), and says nothing else.
+//! Ranks that the system killed since memory was short. The system counts such kills for each group
+//! of processes (cgroups(7)), and for the whole machine (`/proc/vmstat`).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -28,13 +28,14 @@ pub(super) struct Shortage {
 }
 
 impl Shortage {
-    /// Of the group of this process, from now on.
+    /// Counts the kills in the group of this process from now on.
     pub(super) fn new() -> Shortage {
         let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         Shortage::below(Path::new(GROUPS), &groups)
     }
 
-    /// The same with the groups in this folder; `groups` names those of this process.
+    /// Counts for a process of `groups`, a text as in `/proc/self/cgroup`; their folders are in
+    /// `root`.
     fn below(root: &Path, groups: &str) -> Shortage {
         let counter_in = |folder: &PathBuf| {
             let files = COUNTERS.map(|name| folder.join(name));
