@@ -2,7 +2,8 @@
 
 PREFIX ?= $(CURDIR)/target/prefix
 CARGO  ?= cargo
-# The features of the tests: with the same ones everywhere nothing is built twice.
+# The features of the tests: `check` and `test` have the same ones, so that neither builds again what
+# the other has built.
 TESTED  = --workspace --features rmpp-core/planted,mpi-lite/sim
 TARGET  = $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 BUILT   = $(TARGET)/release

@@ -3,7 +3,7 @@
 use std::fs::read_to_string;
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::process::{Resource, getrlimit};
 
@@ -18,11 +18,37 @@ pub fn memory_bytes() -> Option<u64> {
 }
 
 fn memory_below(root: &Path) -> Option<u64> {
-    let installed = read_to_string(root.join("proc/meminfo")).ok();
-    let installed = installed.as_deref().and_then(installed_bytes);
-    let groups = read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
-    let limits = groups.lines().filter_map(|line| limit_of(root, line));
-    limits.chain(installed).min()
+    limits(root).chain(installed_bytes(root)).min()
+}
+
+/// Bytes of memory that the control group of this process allows, if that is less than the machine
+/// has. `root` is the folder of `proc` and `sys`.
+#[must_use]
+pub fn memory_limit_bytes(root: &Path) -> Option<u64> {
+    let installed = installed_bytes(root).unwrap_or(u64::MAX);
+    limits(root).min().filter(|limit| *limit < installed)
+}
+
+/// How many processes the system has killed since memory was short: of the control group of this
+/// process, or of the whole machine where groups count none. `root` is the folder of `proc` and
+/// `sys`.
+///
+/// Source: Linux, Documentation/admin-guide/cgroup-v2.rst (`memory.events`) and
+/// cgroup-v1/memory.rst (`memory.oom_control`); `proc(5)` (`vmstat`).
+#[must_use]
+pub fn memory_kills(root: &Path) -> u64 {
+    let of_groups = groups(root)
+        .into_iter()
+        .map(|(version, folder)| folder.join(version.kills));
+    let counters = of_groups.chain([root.join("proc/vmstat")]);
+    let mut counts = counters.filter_map(|counter| {
+        let text = read_to_string(counter).ok()?;
+        let mut numbers = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("oom_kill "));
+        numbers.next()?.trim().parse().ok()
+    });
+    counts.next().unwrap_or(0)
 }
 
 /// What processes of one machine have in common, those of one container if they run in one.
@@ -83,7 +109,8 @@ fn limit(of: Resource, what: &str) -> String {
 }
 
 /// `MemTotal:       24684096 kB`
-fn installed_bytes(meminfo: &str) -> Option<u64> {
+fn installed_bytes(root: &Path) -> Option<u64> {
+    let meminfo = read_to_string(root.join("proc/meminfo")).ok()?;
     let line = meminfo
         .lines()
         .find_map(|line| line.strip_prefix("MemTotal:"))?;
@@ -91,26 +118,59 @@ fn installed_bytes(meminfo: &str) -> Option<u64> {
     kib.checked_mul(1024)
 }
 
-/// The least limit of a group and those around it. `line` is `0::/path` of version 2, where one
-/// hierarchy is for everything, or `4:memory:/path` of version 1.
-fn limit_of(root: &Path, line: &str) -> Option<u64> {
+/// Where a version of control groups has its files about memory.
+#[derive(Debug)]
+struct Version {
+    mount: &'static str,
+    limit: &'static str,
+    kills: &'static str,
+}
+
+const FIRST: Version = Version {
+    mount: "sys/fs/cgroup/memory",
+    limit: "memory.limit_in_bytes",
+    kills: "memory.oom_control",
+};
+
+const SECOND: Version = Version {
+    mount: "sys/fs/cgroup",
+    limit: "memory.max",
+    kills: "memory.events",
+};
+
+/// The groups of this process whose memory counts, each before those around it.
+fn groups(root: &Path) -> Vec<(&'static Version, PathBuf)> {
+    let text = read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
+    let of_lines = text.lines().filter_map(|line| groups_of(root, line));
+    of_lines.flatten().collect()
+}
+
+/// The groups that a line names: `0::/path` of version 2, where one hierarchy is for everything, or
+/// `4:memory:/path` of version 1.
+fn groups_of(root: &Path, line: &str) -> Option<Vec<(&'static Version, PathBuf)>> {
     let mut parts = line.splitn(3, ':').skip(1);
     let (controllers, path) = (parts.next()?, parts.next()?);
-    let (mount, file) = if controllers.is_empty() {
-        ("sys/fs/cgroup", "memory.max")
+    let version = if controllers.is_empty() {
+        &SECOND
     } else if controllers.split(',').any(|name| name == "memory") {
-        ("sys/fs/cgroup/memory", "memory.limit_in_bytes")
+        &FIRST
     } else {
         return None;
     };
     // The path may exist only outside of the container: then its root still counts.
     let groups = Path::new(path.trim_start_matches('/')).ancestors();
-    let limits = groups.filter_map(|group| {
-        let text = read_to_string(root.join(mount).join(group).join(file)).ok()?;
+    let folders = groups.map(|group| (version, root.join(version.mount).join(group)));
+    Some(folders.collect())
+}
+
+/// The limits of the groups of this process, in bytes.
+fn limits(root: &Path) -> impl Iterator<Item = u64> {
+    let of_groups = groups(root).into_iter();
+    of_groups.filter_map(|(version, folder)| {
+        let text = read_to_string(folder.join(version.limit)).ok()?;
         // `max`: no limit.
         text.trim().parse().ok()
-    });
-    limits.min()
+    })
 }
 
 #[cfg(test)]
@@ -118,7 +178,7 @@ mod tests {
     use super::*;
 
     /// A system with these files, gone at the end.
-    struct System(std::path::PathBuf);
+    struct System(PathBuf);
 
     impl System {
         fn of(name: &str, files: &[(&str, &str)]) -> Self {

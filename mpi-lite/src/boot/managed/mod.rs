@@ -43,7 +43,7 @@ use node::{Loss, Neighbours};
 /// How long the manager has to end this process when the job ends.
 const LAST_GRACE: Duration = Duration::from_secs(1);
 
-/// How long the manager has to read what this process has printed, before the job is aborted.
+/// How long the manager has to read each stream of this process, before the job is aborted.
 const READ_GRACE: Duration = Duration::from_millis(500);
 
 /// A rank of a job of another process manager.
