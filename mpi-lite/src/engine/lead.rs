@@ -16,6 +16,7 @@ use super::lane::Lane;
 use super::lock::{Guard, Leave};
 use super::operation::Request;
 use super::request::CompletionState;
+use super::wait::Role;
 use super::waiters::{self, Ready, Seen, Shared, Sleep, Until, Waiters};
 use super::waits::{Blockage, Describe};
 use crate::clock::Instant;
@@ -26,6 +27,17 @@ const CALL: Duration = Duration::from_micros(100);
 
 /// How the leader takes a turn.
 type Turn<T> = fn(&mut Lane, Instant, &mut Ready<'_, Lane, T>) -> (Progress, Option<T>);
+
+/// A thread that leads, and what it waits for.
+struct Leader<'a>(&'a dyn Fn(&Lane) -> Until);
+
+impl Role for Leader<'_> {
+    const LEADS: bool = true;
+
+    fn awaits(&self, lane: &Lane) -> Until {
+        self.0(lane)
+    }
+}
 
 impl Leave for Lane {
     #[inline]
@@ -41,29 +53,33 @@ impl Shared for Lane {
         &mut self.waiters
     }
 
-    /// Calls the followers for which something may have changed; wakes a sleeping leader if it has
-    /// something to do.
+    /// Calls the followers for which something may have changed; wakes a sleeping leader if its
+    /// operation has finished or it has something to do.
     #[cold]
     fn tell_waiters(&mut self) {
         let seen = self.seen();
-        if seen != self.lead.seen {
+        let has_changed = seen != self.lead.seen;
+        let requests = &self.delivery.requests;
+        let may_be_over = |until| match until {
+            Until::Finished(one) => {
+                !matches!(requests.state(Request(one)), Ok(CompletionState::Pending))
+            }
+            Until::Count(count) => count <= seen.finished,
+            Until::Change => true,
+        };
+        if has_changed {
             self.lead.seen = seen;
-            let requests = &self.delivery.requests;
-            self.waiters.call_if(|until| match until {
-                Until::Finished(one) => {
-                    !matches!(requests.state(Request(one)), Ok(CompletionState::Pending))
-                }
-                Until::Count(count) => count <= seen.finished,
-                Until::Change => true,
-            });
+            self.waiters.call_if(may_be_over);
         }
         let Some(sleep) = self.lead.sleep else {
             return;
         };
+        let is_over = has_changed && may_be_over(sleep.awaits);
         // A thread that computes now may have kept messages back. Nobody else would send them.
         self.flush();
         let is_earlier = |at| sleep.until.is_none_or(|until| at < until);
-        let has_more = self.wake_at().is_some_and(is_earlier)
+        let has_more = is_over
+            || self.wake_at().is_some_and(is_earlier)
             || self.delivery.requests.has_woken()
             || (self.delivery.taken.wants_room() && !sleep.wants_room);
         if has_more && let Some(doorbell) = &self.lead.doorbell {
@@ -119,10 +135,14 @@ impl Lane {
         }
     }
 
-    /// Notes that the leader is about to sleep until then. Local peers wake it already.
-    pub(super) fn begin_sleep_of_leader(&mut self, until: Option<Instant>) {
-        let wants_room = self.delivery.taken.wants_room();
-        self.lead.sleep = Some(Sleep { until, wants_room });
+    /// Notes that the leader, which waits for `awaits`, is about to sleep until then. Local peers
+    /// wake it already.
+    pub(super) fn begin_sleep_of_leader(&mut self, awaits: Until, until: Option<Instant>) {
+        self.lead.sleep = Some(Sleep {
+            awaits,
+            until,
+            wants_room: self.delivery.taken.wants_room(),
+        });
         self.call_to_look();
     }
 
@@ -173,7 +193,8 @@ impl Engine {
             until(lane)
         };
         waiters::wait(&mut lane, &until, ready, &park, |lane, mut ready| {
-            self.take_turns::<true, _, _>((lane, &subject), &mut ready, turn)
+            let role = Leader(&until);
+            self.take_turns(role, (lane, &subject), &mut ready, turn)
         })
     }
 }

@@ -55,13 +55,13 @@ fn send(engine: &Engine, tag: i32) {
     engine.with(|lane| lane.send(&plan)).unwrap();
 }
 
-/// Waits until all of the threads sleep: one leads, the others follow.
-fn await_sleepers(engine: &Engine) {
+/// Waits until as many threads sleep: one leads, the others follow.
+fn await_sleepers(engine: &Engine, threads: i32) {
     let clock = Clock::start();
     let deadline = clock.now().plus(Duration::from_secs(60));
     let sleep = |lane: &mut Lane| {
         let sleeps = lane.lead.is_asleep();
-        sleeps && lane.waiters.followers() as i32 == THREADS - 1
+        sleeps && lane.waiters.followers() as i32 == threads - 1
     };
     while !engine.with(sleep) {
         assert!(clock.now() < deadline, "not all of them sleep");
@@ -78,7 +78,7 @@ fn a_send_wakes_the_leader_and_the_leader_calls_the_threads_it_completes() {
                 let engine = &engine;
                 scope.spawn(move || assert_eq!(receive(engine, tag), tag as u8));
             }
-            await_sleepers(&engine);
+            await_sleepers(&engine, THREADS);
             // The leader is the first to end, the last, or one between.
             for tag in 0..THREADS {
                 send(&engine, (tag + round as i32) % THREADS);
@@ -88,6 +88,45 @@ fn a_send_wakes_the_leader_and_the_leader_calls_the_threads_it_completes() {
             assert!(!lane.waiters.is_led() && lane.waiters.followers() == 0);
             assert_eq!(lane.survey(), Survey::default());
         });
+    }
+}
+
+/// Threads wait for a receive each, one leads. Returns when all that another thread has cancelled
+/// have woken.
+#[test]
+fn an_operation_wakes_the_thread_that_waits_for_it_whichever_thread_cancels_it() {
+    let engine = engine();
+    for first in 0..THREADS {
+        let mut bytes = [[0]; THREADS as usize];
+        let start = |(tag, byte): (i32, &mut [u8; 1])| {
+            let pattern = Pattern {
+                context: Context::WORLD,
+                source: None,
+                tag: Some(tag),
+            };
+            engine.start_receive(ReceivePlan {
+                pattern: Some(pattern),
+                area: Area::of_bytes(byte),
+            })
+        };
+        let requests: Vec<_> = (0..).zip(&mut bytes).map(start).collect();
+        std::thread::scope(|scope| {
+            for &request in &requests {
+                let engine = &engine;
+                scope.spawn(move || {
+                    let ended = engine.wait(Some(request)).unwrap();
+                    assert!(ended.status.cancelled);
+                });
+            }
+            await_sleepers(&engine, THREADS);
+            for tag in 0..THREADS {
+                engine.cancel(requests[((first + tag) % THREADS) as usize]).unwrap();
+                if tag < THREADS - 1 {
+                    await_sleepers(&engine, THREADS - 1 - tag);
+                }
+            }
+        });
+        engine.with(|lane| assert_eq!(lane.survey(), Survey::default()));
     }
 }
 

@@ -341,9 +341,7 @@ impl Engine {
     /// # Errors
     /// As [`Lane::ready`].
     pub fn ready(&self, request: Request, numbers: &[u32]) -> Result<()> {
-        let sent = self.with(|lane| lane.ready(request, numbers));
-        self.ring();
-        sent
+        self.with(|lane| lane.ready(request, numbers))
     }
 
     /// As [`Lane::has_arrived`], after one turn.

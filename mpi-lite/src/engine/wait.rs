@@ -32,6 +32,26 @@ const TURNS_PER_LOOK_AROUND: u32 = 61;
 /// The most turns of [`Engine::catch_up`]: enough for the rings of a thousand local peers.
 const MOST_TURNS_TO_CATCH_UP: u32 = 10_000;
 
+/// A thread that waits: alone, or as the leader of several (`lead`).
+pub(super) trait Role {
+    /// Threads follow it.
+    const LEADS: bool;
+
+    /// Returns what a leader waits for.
+    fn awaits(&self, lane: &Lane) -> Until;
+}
+
+/// The only thread that waits.
+struct Alone;
+
+impl Role for Alone {
+    const LEADS: bool = false;
+
+    fn awaits(&self, _: &Lane) -> Until {
+        Until::Change
+    }
+}
+
 /// What ended a sleep, beside links and doorbells.
 pub(super) struct Woken {
     /// The launcher asks.
@@ -79,7 +99,7 @@ impl Engine {
             }
             None => {
                 let turn = Lane::turn_whole;
-                self.take_turns::<false, _, _>((&mut lane, &subject), &mut ready, turn)
+                self.take_turns(Alone, (&mut lane, &subject), &mut ready, turn)
             }
         }
     }
@@ -107,15 +127,17 @@ impl Engine {
             }
             None => {
                 let turn = Lane::turn_until;
-                self.take_turns::<false, _, _>((&mut lane, &subject), &mut ready, turn)
+                self.take_turns(Alone, (&mut lane, &subject), &mut ready, turn)
             }
         }
     }
 
-    /// Takes turns until `ready` returns something. `LEADS`: also for threads that follow (`lead`).
+    /// Takes turns until `ready` returns something, for threads that follow too if `role` is that
+    /// of a leader.
     #[inline(never)]
-    pub(super) fn take_turns<const LEADS: bool, T, Ready: FnMut(&mut Lane) -> Option<T>>(
+    pub(super) fn take_turns<R: Role, T, Ready: FnMut(&mut Lane) -> Option<T>>(
         &self,
+        role: R,
         (lane, subject): (&mut Guard<'_, Lane>, &impl Fn(&Lane) -> Subject),
         ready: &mut Ready,
         turn: impl Fn(&mut Lane, Instant, &mut Ready) -> (Progress, Option<T>),
@@ -134,7 +156,7 @@ impl Engine {
                 return answer;
             }
             let has_advanced = self.advance_if_due(lane);
-            if LEADS {
+            if R::LEADS {
                 lane.tell_after_turn(progress, now);
                 lane.give_way();
             }
@@ -174,7 +196,7 @@ impl Engine {
                 Next::Sleep => {
                     wait.note_sleep();
                     self.note_blocked((lane, subject), &mut blockage, since);
-                    if let Some(answer) = self.sleep::<LEADS, _>(lane, (since, blockage), ready) {
+                    if let Some(answer) = self.sleep(&role, lane, (since, blockage), ready) {
                         self.end_wait(lane, wait, blockage);
                         return answer;
                     }
@@ -248,8 +270,9 @@ impl Engine {
 
     /// Sleeps, unless there is something to do. First it makes the others wake it, and then checks
     /// once more. Nothing has happened since `since`.
-    fn sleep<const LEADS: bool, T>(
+    fn sleep<R: Role, T>(
         &self,
+        role: &R,
         lane: &mut Guard<'_, Lane>,
         (since, blockage): (Instant, Blockage),
         ready: &mut impl FnMut(&mut Lane) -> Option<T>,
@@ -259,7 +282,7 @@ impl Engine {
             .taken
             .wants_room()
             .then(|| since.plus(LONG_WAIT));
-        if LEADS {
+        if R::LEADS {
             // This check sets it again: another thread may have set it last.
             lane.look_again_at = None;
             if let Some(answer) = ready(lane) {
@@ -279,11 +302,12 @@ impl Engine {
         let is_asked = self.waits.asks(blockage);
         if is_quiet && answer.is_none() && !is_asked && !self.has_due_tasks() {
             lane.delivery.counters.sleeps += 1;
-            if LEADS {
-                lane.begin_sleep_of_leader(wake_at);
+            if R::LEADS {
+                let awaits = role.awaits(lane);
+                lane.begin_sleep_of_leader(awaits, wake_at);
             }
             lane.unlocked(|| self.doze(wake_at, &self.own_doorbell, None));
-            if LEADS {
+            if R::LEADS {
                 lane.end_sleep_of_leader();
             }
         }

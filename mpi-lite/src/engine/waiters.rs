@@ -56,9 +56,10 @@ pub(super) struct Seen {
     pub(super) lost: usize,
 }
 
-/// The state of the lane when a leader went to sleep.
+/// What a leader that went to sleep waits for, and the state of the lane then.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sleep {
+    pub(super) awaits: Until,
     pub(super) until: Option<Instant>,
     pub(super) wants_room: bool,
 }

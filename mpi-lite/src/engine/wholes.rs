@@ -196,8 +196,6 @@ impl Engine {
     /// # Errors
     /// It is no active generalized request.
     pub fn complete_generalized(&self, request: Request) -> Result<bool> {
-        let is_gone = self.with(|lane| lane.delivery.requests.complete_generalized(request));
-        self.ring();
-        is_gone
+        self.with(|lane| lane.delivery.requests.complete_generalized(request))
     }
 }
