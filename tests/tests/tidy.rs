@@ -243,3 +243,24 @@ fn a_link_that_leads_nowhere_is_found() {
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].line, 2);
 }
+
+#[test]
+fn a_readme_with_an_untrue_number_of_lines_is_found() {
+    let code = format!(
+        "//! Good.\n{}#[cfg(test)]\n{}",
+        "// a\n".repeat(99),
+        "// b\n".repeat(5000)
+    );
+    let of = |size: &str| {
+        let readme = format!("# A\n| size | {size} lines of Rust without tests |\n");
+        let files = [
+            ("README.md", &*readme),
+            ("mpi-lite/src/a.rs", &*code),
+            ("tests/src/b.rs", &*code),
+        ];
+        let found = violations_of_tree(&files.map(|(path, text)| SourceFile::new(path, text)));
+        found.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert!(of("1,099").is_empty());
+    assert_found(&of("1,100"), "README.md:2: 1100 lines, but there are 100");
+}

@@ -27,6 +27,7 @@
 
 pub mod address;
 mod client;
+mod environment;
 mod foreign;
 mod managed;
 mod pmi;
@@ -208,18 +209,20 @@ impl Boot {
     /// is better than N programs that are each rank 0 of 1. [`BootError::Channel`] and the rest if
     /// the channel to our own launcher does not work.
     pub fn from_environment() -> Result<Boot, BootError> {
-        match origin(|name| std::env::var_os(name))? {
-            Origin::Launcher(fd) => Ok(Boot::Launched(Client::connect(fd)?)),
+        let boot = match origin(environment::variable, environment::is_used())? {
+            Origin::Launcher(fd) => Boot::Launched(Client::connect(fd)?),
             Origin::Pmi(place) => {
                 let manager = pmi::connect(place)?;
-                Ok(Boot::Managed(Box::new(Managed::join(manager)?)))
+                Boot::Managed(Box::new(Managed::join(manager)?))
             }
-            Origin::Pmix => Ok(match pmix::connect(&|name| std::env::var_os(name))? {
+            Origin::Pmix => match pmix::connect(&environment::variable)? {
                 Some(manager) => Boot::Managed(Box::new(Managed::join(manager)?)),
                 None => Boot::Single(Single::new()),
-            }),
-            Origin::Alone => Ok(Boot::Single(Single::new())),
-        }
+            },
+            Origin::Alone => Boot::Single(Single::new()),
+        };
+        environment::mark_used();
+        Ok(boot)
     }
 
     /// This rank's assignment.
@@ -442,7 +445,12 @@ enum Origin {
     Alone,
 }
 
-fn origin(variable: impl Fn(&str) -> Option<OsString>) -> Result<Origin, BootError> {
+/// Finds what started this process. `is_child`: a process above it has the place in a job to which
+/// the environment led.
+fn origin(
+    variable: impl Fn(&str) -> Option<OsString>,
+    is_child: bool,
+) -> Result<Origin, BootError> {
     if let Some(value) = variable(protocol::BOOT_FD) {
         let text = value.to_string_lossy();
         return match text.parse::<RawFd>() {
@@ -459,7 +467,9 @@ fn origin(variable: impl Fn(&str) -> Option<OsString>) -> Result<Origin, BootErr
     if pmix::is_there(&variable) {
         return Ok(Origin::Pmix);
     }
-    foreign::check(variable)?;
+    if !is_child {
+        foreign::check(variable)?;
+    }
     Ok(Origin::Alone)
 }
 
@@ -468,7 +478,8 @@ mod tests {
     use super::*;
 
     fn origin_of(set: &[(&str, &str)]) -> Result<Origin, BootError> {
-        origin(|name| set.iter().find(|(n, _)| *n == name).map(|(_, v)| v.into()))
+        let value = |name: &str| set.iter().find(|(n, _)| *n == name).map(|(_, v)| v.into());
+        origin(value, false)
     }
 
     #[test]

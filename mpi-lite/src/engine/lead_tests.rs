@@ -120,7 +120,9 @@ fn an_operation_wakes_the_thread_that_waits_for_it_whichever_thread_cancels_it()
             }
             await_sleepers(&engine, THREADS);
             for tag in 0..THREADS {
-                engine.cancel(requests[((first + tag) % THREADS) as usize]).unwrap();
+                engine
+                    .cancel(requests[((first + tag) % THREADS) as usize])
+                    .unwrap();
                 if tag < THREADS - 1 {
                     await_sleepers(&engine, THREADS - 1 - tag);
                 }

@@ -58,7 +58,38 @@ pub fn violations_of_tree(files: &[SourceFile]) -> Vec<Violation> {
     found.extend(unnamed_folders(files));
     found.extend(broken_links(files));
     found.extend(unlisted_decisions(files));
+    found.extend(untrue_size(files));
     found
+}
+
+/// How far README's number of lines may be from theirs.
+const SIZE_MARGIN: usize = 1000;
+
+/// README gives the number of lines of the four crates, counted as it says itself: those of their
+/// `src` folders, each file up to its tests at the end.
+fn untrue_size(files: &[SourceFile]) -> Option<Violation> {
+    const CRATES: [&str; 4] = ["rmpp-core/", "mpi-lite/", "mpi-capi/", "launcher/"];
+    let readme = files.iter().find(|file| file.path == "README.md")?;
+    let has_size = |line: &&str| line.contains("lines of Rust without tests");
+    let (place, line) = (1..)
+        .zip(readme.text.lines())
+        .find(|(_, line)| has_size(line))?;
+    let words = line.split(' ').map(|word| word.replace(',', ""));
+    let claimed = words.filter_map(|word| word.parse::<usize>().ok()).next()?;
+    let is_counted = |file: &&SourceFile| {
+        let is_of_a_crate = CRATES.iter().any(|name| file.path.starts_with(name));
+        let is_source = file.is_rust() && file.path.contains("/src/");
+        is_of_a_crate && is_source && !file.path.ends_with("tests.rs")
+    };
+    let lines_of = |file: &SourceFile| {
+        let lines = file.text.lines();
+        lines
+            .take_while(|line| !line.starts_with("#[cfg(test)]"))
+            .count()
+    };
+    let size: usize = files.iter().filter(is_counted).map(lines_of).sum();
+    let is_true = size.abs_diff(claimed) < SIZE_MARGIN;
+    (!is_true).then(|| readme.violation(place, format!("{claimed} lines, but there are {size}")))
 }
 
 /// Each folder below a `src` is named, with a closing slash, in ARCHITECTURE.md.
