@@ -776,6 +776,77 @@ fn full_packets_of_any_length_pass_under_every_seal() {
     }
 }
 
+/// Hears of a peer that does not answer.
+#[derive(Default)]
+struct Silence {
+    unheard: Vec<Unheard>,
+    lost: Vec<Lost>,
+}
+
+impl Sink for Silence {
+    fn arriving(&mut self, _message: Incoming) -> Landing {
+        panic!("nothing gets through");
+    }
+
+    fn arrived(&mut self, _arrival: Arrival) {}
+
+    fn sent(&mut self, _token: Token) {}
+
+    fn lost(&mut self, lost: Lost) {
+        self.lost.push(lost);
+    }
+
+    fn unheard(&mut self, peer: Unheard) {
+        self.unheard.push(peer);
+    }
+
+    fn wants_more(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn a_network_to_order_that_lets_nothing_through_is_named_and_no_firewall() {
+    const NETWORKS: [&str; 2] = ["loss=100%,seed=1", "rate=1bit"];
+    const LOST_S: u64 = 20;
+    for text in NETWORKS {
+        let network = text.parse().unwrap();
+        let change = |settings: &mut Settings| {
+            (settings.network, settings.lost_s) = (Some(network), LOST_S);
+        };
+        for mut rig in [
+            udp(change),
+            piped::<udp::GoBackN>(change),
+            piped::<udp::Unet>(change),
+            piped::<udp::Sctp>(change),
+        ] {
+            let envelope = envelope(1);
+            let message = outbound(&envelope, Span::EMPTY, Token(1));
+            rig.links[0].send(PeerId(1), message).unwrap();
+            let mut heard = Silence::default();
+            let mut now = rig.clock.now();
+            for _ in 0..20 * LOST_S {
+                rig.links[0].flush();
+                rig.links[0].progress(now, &mut heard);
+                now = now.plus(core::time::Duration::from_millis(500));
+            }
+            assert!(!heard.unheard.is_empty(), "{text}");
+            for unheard in heard.unheard {
+                assert_eq!(unheard.hindrance, Some(Hindrance::BadNetwork(network)));
+            }
+            let [lost] = &heard.lost[..] else {
+                panic!("{text}: {:?}", heard.lost);
+            };
+            let names_it = lost.reason.contains(&format!("--net {network}"));
+            assert!(
+                names_it && !lost.reason.contains("firewall"),
+                "{}",
+                lost.reason
+            );
+        }
+    }
+}
+
 #[test]
 fn packets_of_others_in_the_place_of_awaited_ones_do_no_harm() {
     const LEN: usize = 300_000;
