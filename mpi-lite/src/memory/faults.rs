@@ -51,5 +51,6 @@ fn has_handler() -> bool {
     let mut action: libc::sigaction = unsafe { core::mem::zeroed() };
     // SAFETY: nothing is changed; the call writes one sigaction.
     let asked = unsafe { libc::sigaction(libc::SIGSEGV, core::ptr::null(), &raw mut action) };
-    asked == 0 && action.sa_sigaction != libc::SIG_DFL
+    // A fault ends a process that ignores the signal, too.
+    asked == 0 && ![libc::SIG_DFL, libc::SIG_IGN].contains(&action.sa_sigaction)
 }
