@@ -1,4 +1,4 @@
-/* Rank 1 receives 400,000 bytes in a buffer that has 100,000: the pages behind it cannot be written. */
+/* Rank 1 receives 400,000 bytes in a buffer of 100,000: what is behind cannot be written. */
 #define _DEFAULT_SOURCE
 #include "../check.h"
 #include <sys/mman.h>
