@@ -195,8 +195,8 @@ fn a_rank_that_is_stopped_for_two_seconds_is_waited_for() {
     }
 }
 
-/// The system answers EFAULT. That is about memory of this process: no peer is to blame, and no wait
-/// helps.
+/// The system answers EFAULT. That is about memory of this process: no peer is to blame, and no
+/// wait helps.
 #[test]
 fn a_buffer_that_the_system_cannot_use_ends_the_job_at_its_own_rank() {
     for (program, culprit, read) in [

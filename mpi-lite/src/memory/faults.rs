@@ -32,7 +32,8 @@ pub(crate) fn explain(access: Access, name: &str) {
     match access {
         Access::SendTo(peer) => eprintln!(
             "{name}: the system cannot read the data of a message to rank {peer}: is its buffer \
-             shorter than its count and datatype say, or was it freed before the send was complete?"
+             shorter than its count and datatype say, or was it freed before the send was \
+             complete?"
         ),
         Access::ReceiveFrom(peer) => {
             let peer = peer.map_or_else(String::new, |peer| format!(" from rank {peer}"));

@@ -1,6 +1,6 @@
 /* ranks: 2; transports: all; MPI 5.0 3.2.3 */
-/* A program opens pages in its own handler of SIGSEGV, as garbage collectors and trackers of changed
- * pages do. Messages go from and to such pages as from and to others, whole and with gaps. */
+/* A program opens pages in its own handler of SIGSEGV, as garbage collectors and trackers of
+ * changed pages do. Messages go from and to such pages as to others, whole and with gaps. */
 #define _DEFAULT_SOURCE
 #include "../check.h"
 #include <signal.h>
