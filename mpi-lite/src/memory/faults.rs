@@ -39,8 +39,8 @@ pub(crate) fn explain(access: Access, name: &str) {
             let peer = peer.map_or_else(String::new, |peer| format!(" from rank {peer}"));
             eprintln!(
                 "{name}: the system cannot write the data of a message{peer} into its receive \
-                 buffer: is it shorter than its count and datatype say, can it only be read, or was \
-                 it freed before the receive was complete?"
+                 buffer: is it shorter than its count and datatype say, can it only be read, or \
+                 was it freed before the receive was complete?"
             );
         }
     }
