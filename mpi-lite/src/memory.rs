@@ -12,6 +12,7 @@ use crate::error::{Cause, Error, Result};
 
 mod borrowed;
 mod copy;
+pub(crate) mod faults;
 
 pub use borrowed::{Bytes, Room};
 pub use copy::{Lengths, Packed, Stripe};

@@ -520,6 +520,7 @@ udp card.rs SALT_BYTES bytes of a rank's salt
 udp wrap.rs MARK_BYTES bytes of the mark
 udp seal.rs COVERED_AT where the wrap of a tagged datagram has epoch and covered bytes
 udp seal.rs COVERED_BITS bits of the number of covered bytes; those above are the epoch's
+udp seal.rs ALL_COVERED stands for the number of covered bytes if they are all
 udp seal.rs EPOCH_DATAGRAMS tagged datagrams from one rank to another in one epoch
 udp seal.rs COVERED_BYTES a tagged datagram up to this is covered whole
 udp seal.rs SHARED_BYTES packets share a tagged datagram up to this

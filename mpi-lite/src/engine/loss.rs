@@ -17,7 +17,7 @@ use super::ports::{Calls, Desertion, GivenUp};
 use super::sends::Sending;
 use crate::error::{Cause, Class, Error};
 use crate::ids::Context;
-use crate::transport::{Lost, PeerId, Token, Unheard};
+use crate::transport::{Hindrance, Lost, PeerId, Token, Unheard};
 
 /// What a receive of the same collective looks for as that of this message.
 fn beside(context: Context, source: u32) -> Pattern {
@@ -337,10 +337,14 @@ impl Delivery {
         let at = at.map_or_else(String::new, |at| format!(" at {at} ({carrier})"));
         let seconds = unheard.waited.as_secs();
         let rest = self.unheard.rest();
-        match &unheard.refusal {
-            Some(refusal) => format!(
+        match &unheard.hindrance {
+            Some(Hindrance::Refusal(refusal)) => format!(
                 "mpi-lite: {me}: cannot send to {other}{at} for {seconds} s: {refusal} \
                  (--interface chooses another network); this rank goes on trying{rest}"
+            ),
+            Some(Hindrance::BadNetwork(network)) => format!(
+                "mpi-lite: {me}: no answer yet from {other}{at} for {seconds} s: does --net \
+                 {network} let any through? This rank goes on trying{rest}"
             ),
             None => format!(
                 "mpi-lite: {me}: no answer yet from {other}{at} for {seconds} s: does a firewall \

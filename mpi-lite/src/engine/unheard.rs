@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::transport::{PeerId, Unheard};
+use crate::transport::{Hindrance, PeerId, Unheard};
 
 /// How long a peer may leave all packets unanswered before the warning. Peers answer in less than a
 /// second, whatever their program does.
@@ -18,7 +18,8 @@ pub(super) struct UnheardPeers(Vec<PeerId>);
 impl UnheardPeers {
     /// Returns true if the user must be warned of a peer: once, and of a few peers only.
     pub(super) fn is_news(&mut self, unheard: &Unheard) -> bool {
-        let is_time = unheard.refusal.is_some() || unheard.waited >= PATIENCE;
+        let is_refused = matches!(unheard.hindrance, Some(Hindrance::Refusal(_)));
+        let is_time = is_refused || unheard.waited >= PATIENCE;
         let is_news = is_time && self.0.len() < LINES && !self.0.contains(&unheard.peer);
         if is_news {
             self.0.push(unheard.peer);
@@ -45,7 +46,7 @@ mod tests {
             address: None,
             carrier: "UDP",
             waited: Duration::from_secs(seconds),
-            refusal: refusal.map(str::to_owned),
+            hindrance: refusal.map(|words| Hindrance::Refusal(words.to_owned())),
         }
     }
 

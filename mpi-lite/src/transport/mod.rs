@@ -43,7 +43,7 @@ pub use names::{Named, TRANSPORTS, named, possible};
 pub use shm::Shm;
 #[cfg(test)]
 use sink::told;
-pub use sink::{Incoming, Landing, Lost, Sink, Unheard};
+pub use sink::{Hindrance, Incoming, Landing, Lost, Sink, Unheard};
 pub use tallies::Tallies;
 pub use tcp::Tcp;
 pub use udp::Udp;

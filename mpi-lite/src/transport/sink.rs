@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::{Arrival, EnvelopeBytes, PeerId, Token};
+use crate::config::Network;
 use crate::data::Area;
 
 /// Receives the events of a link that makes progress. The engine's delivery is one, and so are the
@@ -101,8 +102,17 @@ pub struct Unheard {
     pub carrier: &'static str,
     /// How long packets to it have been repeated.
     pub waited: Duration,
-    /// Why this host does not send to it, in words; `None` if it does.
-    pub refusal: Option<String>,
+    /// What stands between this host and it, as far as is known.
+    pub hindrance: Option<Hindrance>,
+}
+
+/// Why no answer of a peer comes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hindrance {
+    /// The system does not send to it; why, in words.
+    Refusal(String),
+    /// The user has asked for this network.
+    BadNetwork(Network),
 }
 
 /// An event that a link reports at its next progress.

@@ -185,6 +185,7 @@ fn simulated_as(guest: sim::Guest, packet_bytes: usize, loss_ppm: u32) -> Rig {
 /// Each protocol of streams, by name.
 fn rigs_of_streams() -> Vec<(&'static str, Rig)> {
     let small = |settings: &mut Settings| settings.packet_bytes = Some(1000);
+    let tagged = |settings: &mut Settings| settings.secure = Some(Secure::Tag);
     let sealed = |settings: &mut Settings| settings.secure = Some(Secure::Encrypt);
     let mut rigs = vec![
         ("gobackn", piped::<udp::GoBackN>(|_| {})),
@@ -192,6 +193,7 @@ fn rigs_of_streams() -> Vec<(&'static str, Rig)> {
             "gobackn, packets of 1000 bytes",
             piped::<udp::GoBackN>(small),
         ),
+        ("gobackn, tagged", piped::<udp::GoBackN>(tagged)),
         ("gobackn, encrypted", piped::<udp::GoBackN>(sealed)),
         (
             "gobackn, a bad network",
@@ -199,6 +201,7 @@ fn rigs_of_streams() -> Vec<(&'static str, Rig)> {
         ),
         ("unet", piped::<udp::Unet>(|_| {})),
         ("unet, packets of 1000 bytes", piped::<udp::Unet>(small)),
+        ("unet, tagged", piped::<udp::Unet>(tagged)),
         ("unet, encrypted", piped::<udp::Unet>(sealed)),
         (
             "unet, a bad network",
@@ -206,6 +209,7 @@ fn rigs_of_streams() -> Vec<(&'static str, Rig)> {
         ),
         ("sctp", piped::<udp::Sctp>(|_| {})),
         ("sctp, packets of 1000 bytes", piped::<udp::Sctp>(small)),
+        ("sctp, tagged", piped::<udp::Sctp>(tagged)),
         ("sctp, encrypted", piped::<udp::Sctp>(sealed)),
         (
             "sctp, a bad network",
@@ -711,6 +715,134 @@ fn both_ends_send_at_once() {
         for (envelope, bounced) in heard.arrived {
             let expected = if envelope[0] == 1 { &left } else { &right };
             assert!(bounced.as_ref() == Some(expected), "{name}");
+        }
+    }
+}
+
+/// Sends a message that fills packets, and some whose last packet has the lengths between one that
+/// is nearly empty and one that is nearly full.
+fn fill_packets(name: &str, mut rig: Rig) {
+    let mut bodies: Vec<_> = [200_000, 3000, 4000, 4100, 5000, 9000]
+        .into_iter()
+        .enumerate()
+        .map(|(number, len)| body(number, len))
+        .collect();
+    let count = bodies.len();
+    for (number, out) in bodies.iter_mut().enumerate() {
+        let (envelope, token) = (envelope(number as u8), Token(number as u32));
+        let message = outbound(&envelope, Span::of(out), token);
+        rig.links[0].send(PeerId(1), message).unwrap();
+    }
+    let mut heard = Heard::default();
+    let enough = |heard: &Heard| heard.arrived.len() == count && heard.sent.len() == count;
+    rig.run(&mut heard, |_, _| Place::Buffer, enough);
+    for (envelope, arrived) in heard.arrived {
+        let sent = &bodies[usize::from(envelope[0])];
+        assert!(
+            arrived.as_ref() == Some(sent),
+            "{name}: {} bytes",
+            sent.len()
+        );
+    }
+}
+
+#[test]
+fn full_packets_of_any_length_pass_under_every_seal() {
+    // The greatest is what the path carries. Around 4096 bytes: what a fragment of a stream has,
+    // and what the number of covered bytes in a wrap ends at.
+    let lengths = [
+        Some(200),
+        Some(1000),
+        Some(4064),
+        Some(4096),
+        Some(9000),
+        None,
+    ];
+    for secure in [Secure::Cookie, Secure::Tag, Secure::Encrypt] {
+        for packet_bytes in lengths {
+            let change = |settings: &mut Settings| {
+                (settings.secure, settings.packet_bytes) = (Some(secure), packet_bytes);
+            };
+            for (transport, rig) in [
+                ("rmpp", udp(change)),
+                ("gobackn", piped::<udp::GoBackN>(change)),
+                ("unet", piped::<udp::Unet>(change)),
+                ("sctp", piped::<udp::Sctp>(change)),
+            ] {
+                let name = format!("{transport}, {secure}, packets of {packet_bytes:?} bytes");
+                fill_packets(&name, rig);
+            }
+        }
+    }
+}
+
+/// Hears of a peer that does not answer.
+#[derive(Default)]
+struct Silence {
+    unheard: Vec<Unheard>,
+    lost: Vec<Lost>,
+}
+
+impl Sink for Silence {
+    fn arriving(&mut self, _message: Incoming) -> Landing {
+        panic!("nothing gets through");
+    }
+
+    fn arrived(&mut self, _arrival: Arrival) {}
+
+    fn sent(&mut self, _token: Token) {}
+
+    fn lost(&mut self, lost: Lost) {
+        self.lost.push(lost);
+    }
+
+    fn unheard(&mut self, peer: Unheard) {
+        self.unheard.push(peer);
+    }
+
+    fn wants_more(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn a_network_to_order_that_lets_nothing_through_is_named_and_no_firewall() {
+    const NETWORKS: [&str; 2] = ["loss=100%,seed=1", "rate=1bit"];
+    const LOST_S: u64 = 20;
+    for text in NETWORKS {
+        let network = text.parse().unwrap();
+        let change = |settings: &mut Settings| {
+            (settings.network, settings.lost_s) = (Some(network), LOST_S);
+        };
+        for mut rig in [
+            udp(change),
+            piped::<udp::GoBackN>(change),
+            piped::<udp::Unet>(change),
+            piped::<udp::Sctp>(change),
+        ] {
+            let envelope = envelope(1);
+            let message = outbound(&envelope, Span::EMPTY, Token(1));
+            rig.links[0].send(PeerId(1), message).unwrap();
+            let mut heard = Silence::default();
+            let mut now = rig.clock.now();
+            for _ in 0..20 * LOST_S {
+                rig.links[0].flush();
+                rig.links[0].progress(now, &mut heard);
+                now = now.plus(core::time::Duration::from_millis(500));
+            }
+            assert!(!heard.unheard.is_empty(), "{text}");
+            for unheard in heard.unheard {
+                assert_eq!(unheard.hindrance, Some(Hindrance::BadNetwork(network)));
+            }
+            let [lost] = &heard.lost[..] else {
+                panic!("{text}: {:?}", heard.lost);
+            };
+            let names_it = lost.reason.contains(&format!("--net {network}"));
+            assert!(
+                names_it && !lost.reason.contains("firewall"),
+                "{}",
+                lost.reason
+            );
         }
     }
 }

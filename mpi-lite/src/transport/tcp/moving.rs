@@ -10,6 +10,7 @@ use super::line::{Connection, Line, State};
 use super::poller::{Interest, Source};
 use super::{LAUNCHER_TIME, ROOM_BYTES, Tcp, words};
 use crate::memory::Span;
+use crate::memory::faults::{self, Access, is_fault};
 use crate::transport::streams::{GARBLED, HEADER_BYTES};
 use crate::transport::{PeerId, Sink};
 
@@ -94,9 +95,10 @@ impl Tcp {
         self.streams.gather(line.stream, CALL_BYTES, &mut vectors);
         self.counters.write_calls += 1;
         let bytes = match send(&connection.socket, &vectors) {
-            Err(error) if error.raw_os_error() == Some(libc::EFAULT) => {
-                read(&vectors, (self.me, line.peer));
-                return Err(error);
+            Err(error) if is_fault(&error) => {
+                faults::explain(Access::SendTo(line.peer.0), &name(self.me));
+                let parts: Vec<&[u8]> = vectors.iter().map(|part| &**part).collect();
+                send(&connection.socket, &[IoSlice::new(&parts.concat())])?
             }
             other => other?,
         };
@@ -163,11 +165,19 @@ impl Tcp {
                 return has_moved;
             };
             let place = self.streams.place(line.stream);
-            let place = place.map_or(Span::EMPTY, |place| place.part(0, CALL_BYTES));
+            let mut place = place.map_or(Span::EMPTY, |place| place.part(0, CALL_BYTES));
             let kept = line.rest.bytes().len();
             self.counters.read_calls += 1;
+            let mut bytes = receive(&connection.socket, place, &mut self.room[kept..]);
+            if bytes.as_ref().is_err_and(is_fault) {
+                // From the room the bytes are copied by this process itself.
+                let from = Access::ReceiveFrom(Some(line.peer.0));
+                faults::explain(from, &name(self.me));
+                place = Span::EMPTY;
+                bytes = receive(&connection.socket, place, &mut self.room[kept..]);
+            }
             let asked = place.len() + ROOM_BYTES - kept;
-            let bytes = match receive(&connection.socket, place, &mut self.room[kept..]) {
+            let bytes = match bytes {
                 Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
                 other => other,
             };
@@ -330,17 +340,8 @@ fn receive(socket: &Socket, mut place: Span, room: &mut [u8]) -> io::Result<usiz
     }
 }
 
-/// Reads the bodies that the system cannot read in this memory of the program. So the process ends
-/// at once, as it would if they were copied.
+/// How this rank names itself in lines for humans.
 #[cold]
-fn read(vectors: &[IoSlice<'_>], (me, peer): (PeerId, PeerId)) {
-    eprintln!(
-        "mpi-lite: rank {}: the system cannot read the data of a message to rank {}: is its buffer \
-         shorter than its count and datatype say, or was it freed before the send was complete?",
-        me.0, peer.0
-    );
-    for vector in vectors {
-        // Keeps the compiler from dropping the read.
-        core::hint::black_box(vector.to_vec());
-    }
+fn name(me: PeerId) -> String {
+    format!("mpi-lite: rank {}", me.0)
 }

@@ -11,7 +11,7 @@ use super::poller::{Interest, Source};
 use super::proof::{Claim, Verdict, draw};
 use super::{Tcp, socket, words};
 use crate::clock::Instant;
-use crate::transport::{PeerId, Sink, Unheard};
+use crate::transport::{Hindrance, PeerId, Sink, Unheard};
 
 /// How long a connection may take to prove itself.
 const PROOF_TIME: Duration = Duration::from_secs(5);
@@ -354,13 +354,13 @@ impl Tcp {
             return self.lose_by(index, words::SILENT.into());
         }
         if let Some(waited) = opening.is_unheard(now) {
-            let refusal = opening.refusal.clone();
+            let hindrance = opening.refusal.clone().map(Hindrance::Refusal);
             sink.unheard(Unheard {
                 peer,
                 address,
                 carrier: "TCP",
                 waited,
-                refusal,
+                hindrance,
             });
         }
         if opening.again_at.is_some_and(|at| at <= now) {

@@ -10,7 +10,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::config::PortRange;
-use crate::transport::ports::bind_port;
+use crate::transport::ports::take_port;
 
 /// Connections that wait until this process accepts them.
 const BACKLOG: i32 = 4096;
@@ -21,10 +21,13 @@ const BACKLOG: i32 = 4096;
 /// # Errors
 /// The system's.
 pub(super) fn listen(address: IpAddr, range: Option<PortRange>) -> io::Result<Socket> {
-    let socket = open(address)?;
-    bind_port(&socket, address, range)?;
-    socket.listen(BACKLOG)?;
-    Ok(socket)
+    take_port(range, |port| {
+        let socket = open(address)?;
+        socket.bind(&SocketAddr::new(address, port).into())?;
+        // Another one may have bound this port too, and be the first to listen.
+        socket.listen(BACKLOG)?;
+        Ok(socket)
+    })
 }
 
 /// Where a socket listens.
@@ -65,6 +68,10 @@ fn open(address: IpAddr) -> io::Result<Socket> {
     let domain = Domain::for_address(SocketAddr::new(address, 0));
     let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
     socket.set_nonblocking(true)?;
+    // A connection that has ended holds its port for a minute (TIME_WAIT), those that this host has
+    // begun too; with this option at both a socket may listen there. Not where one listens already:
+    // the system keeps that to the first one (socket(7), tcp(7)).
+    socket.set_reuse_address(true)?;
     Ok(socket)
 }
 

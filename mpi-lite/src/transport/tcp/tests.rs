@@ -5,18 +5,36 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 
 use super::proof::{CLAIM_BYTES, Challenge, Claim};
 use super::*;
+use crate::config::PortRange;
 use crate::memory::Span;
 
 const KEY: [u8; KEY_BYTES] = [77; KEY_BYTES];
 
-fn bound(sharing: Sharing) -> Bound {
-    Bound::new(Ipv4Addr::LOCALHOST.into(), sharing, &Settings::default()).unwrap()
+/// A process that listens on `port`; 0: the system chooses.
+fn bound(sharing: Sharing, port: u16) -> Result<Bound, String> {
+    let range = PortRange {
+        first: port,
+        last: port,
+    };
+    let settings = Settings {
+        port_range: (port > 0).then_some(range),
+        ..Settings::default()
+    };
+    Bound::new(Ipv4Addr::LOCALHOST.into(), sharing, &settings)
 }
 
 /// `ranks` processes that know each other.
 pub(in crate::transport) fn network(ranks: u32, sharing: Sharing) -> Vec<Tcp> {
+    network_at(&vec![0; ranks as usize], sharing)
+}
+
+/// A process at each of the ports.
+fn network_at(ports: &[u16], sharing: Sharing) -> Vec<Tcp> {
     let clock = Clock::start();
-    let bound: Vec<_> = (0..ranks).map(|_| bound(sharing)).collect();
+    let bound: Vec<_> = ports
+        .iter()
+        .map(|&port| bound(sharing, port).unwrap())
+        .collect();
     let cards: Vec<_> = bound.iter().map(|bound| bound.card().clone()).collect();
     let context = (&Settings::default(), clock);
     let connect = |(bound, me): (Bound, u32)| bound.connect(PeerId(me), &cards, &KEY, context);
@@ -252,6 +270,47 @@ fn strangers_are_dropped_and_counted_and_disturb_nobody() {
     ));
     world.check_passage();
     assert!(world.ears.iter().all(|ear| ear.lost.is_empty()));
+}
+
+/// Ports that nobody uses.
+fn free_ports<const COUNT: usize>() -> [u16; COUNT] {
+    let bind = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let held = [(); COUNT].map(|()| bind());
+    held.map(|listener| listener.local_addr().unwrap().port())
+}
+
+#[test]
+fn the_ports_of_a_job_are_free_for_the_next_one_whoever_has_connected_to_them() {
+    let ports = free_ports::<2>();
+    for sharing in [Sharing::Pair, Sharing::Channel, Sharing::Pair] {
+        let mut world = World::of(network_at(&ports, sharing));
+        world.check_passage();
+        // The side that closes first keeps the port for a minute: here it is the job's.
+        let mut stranger = TcpStream::connect(world.links[0].addresses[0]).unwrap();
+        world.run(|world| world.unproven() == 1);
+        drop(world);
+        stranger.read_to_end(&mut Vec::new()).unwrap();
+    }
+}
+
+#[test]
+fn of_many_that_want_a_port_at_once_exactly_one_gets_it() {
+    let [port] = free_ports();
+    for _ in 0..20 {
+        let start = std::sync::Barrier::new(8);
+        let listen = || {
+            start.wait();
+            bound(Sharing::Pair, port)
+        };
+        let all: Vec<_> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(listen)).collect();
+            threads.into_iter().map(|it| it.join().unwrap()).collect()
+        });
+        let count = all.iter().filter(|it| it.is_ok()).count();
+        assert_eq!(count, 1);
+        let is_taken = |line: &String| line.contains("is free, and each rank");
+        assert!(all.iter().filter_map(|it| it.as_ref().err()).all(is_taken));
+    }
 }
 
 #[test]

@@ -8,6 +8,8 @@ use std::os::fd::AsRawFd;
 
 use socket2::SockAddr;
 
+use super::wrap::FITS;
+
 /// The socket, and the addresses of the peers.
 pub(super) struct Ends {
     pub(super) socket: socket2::Socket,
@@ -44,7 +46,6 @@ impl Ends {
             return (core::ptr::null_mut(), 0);
         }
         let peer = &self.peers[to as usize];
-        debug_assert!(peer.len() <= ADDRESS_BYTES);
         (peer.as_ptr().cast_mut().cast(), peer.len())
     }
 }
@@ -86,7 +87,7 @@ impl Control {
             len: size_of::<usize>() + 2 * size_of::<libc::c_int>() + size_of::<u16>(),
             level: libc::SOL_UDP,
             kind: libc::UDP_SEGMENT,
-            segment_bytes: segment_bytes as u16,
+            segment_bytes: u16::try_from(segment_bytes).expect(FITS),
             padding: [0; 6],
         }
     }

@@ -8,7 +8,7 @@
 use super::wrap::{DATAGRAM_MAX, WRAP_BYTES};
 use core::mem::MaybeUninit;
 use core::ops::Range;
-use std::io::IoSliceMut;
+use std::io::{self, IoSliceMut};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4};
 use std::os::fd::AsRawFd;
 
@@ -20,6 +20,7 @@ use super::protocol::Expected;
 use super::seal::{Seal, Stray};
 use crate::counters::Datagrams;
 use crate::memory::Span;
+use crate::memory::faults::is_fault;
 use crate::transport::PeerId;
 
 /// Stretches of one `recvmmsg`.
@@ -48,6 +49,10 @@ pub(super) struct Inbox {
     is_private: bool,
     /// The packet in hand is the expected one, and its payload is in its place already.
     is_in_place: bool,
+    /// Nothing is received in place any more. The system could not write to memory of the program
+    /// once, and has dropped that datagram; each page that the program opens in its handler of
+    /// SIGSEGV would cost another one.
+    copies_all: bool,
 }
 
 impl Inbox {
@@ -65,6 +70,7 @@ impl Inbox {
             at: 0,
             is_private: false,
             is_in_place: false,
+            copies_all: false,
         }
     }
 
@@ -199,7 +205,8 @@ impl Inbox {
     pub(super) fn fetch(&mut self, ends: &Ends, expected: Option<(impl Expected, Span)>) -> bool {
         (self.slot, self.at) = (0, 0);
         self.is_in_place = false;
-        if let Some((expected, place)) = expected.filter(|(expected, _)| is_alone(expected)) {
+        let is_apart = |expected: &(_, _)| !self.copies_all && is_alone(&expected.0);
+        if let Some((expected, place)) = expected.filter(is_apart) {
             (self.ask, self.was_full) = (1, false);
             self.received = self.receive_apart(ends, &expected, place);
             return self.received > 0;
@@ -274,6 +281,7 @@ impl Inbox {
             )
         };
         let Ok(len) = usize::try_from(len) else {
+            self.copies_all = is_fault(&io::Error::last_os_error());
             return 0;
         };
         self.lens[0] = len;

@@ -6,7 +6,7 @@
 //! network card) cuts: `UDP_SEGMENT`, see udp(7).
 #![expect(unsafe_code, reason = "the calls that send take raw pointers")]
 
-use super::wrap::{DATAGRAM_MAX, MARK_BYTES, WRAP_BYTES};
+use super::wrap::{DATAGRAM_MAX, FITS, MARK_BYTES, WRAP_BYTES};
 use core::mem::MaybeUninit;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -345,7 +345,7 @@ impl Outbox {
     pub(super) fn seal(&mut self, seal: &mut Seal) {
         for datagram in &self.datagrams {
             let start = self.pieces[datagram.first as usize].start;
-            let bytes = (datagram.bytes as u16).to_be_bytes();
+            let bytes = u16::try_from(datagram.bytes).expect(FITS).to_be_bytes();
             self.buffer[start + LENGTH_AT..][..2].copy_from_slice(&bytes);
         }
         match seal {
@@ -414,24 +414,6 @@ impl Outbox {
             return send_plain(&self.buffer[start..][..len], datagram.to, ends);
         }
         self.send_batch(done, ends)
-    }
-
-    /// Reads the bodies from datagram `done` on, since the system cannot read this memory of the
-    /// program. So the process ends at once, as it would if the bodies were copied, instead of
-    /// repeating for ever what cannot be sent. `name`: this rank, for the error line.
-    #[cold]
-    pub(super) fn read_bodies(&self, done: usize, name: &str) {
-        let Datagram { to, first, .. } = self.datagrams[done];
-        eprintln!(
-            "{name}: the system cannot read the data of a message to rank {to}: is its buffer \
-             shorter than its count and datatype say, or was it freed before the send was complete?"
-        );
-        for Piece { body, .. } in &self.pieces[first as usize..] {
-            let mut bytes = vec![0; body.len()];
-            body.read_into(&mut bytes);
-            // Keeps the compiler from dropping the read.
-            core::hint::black_box(&bytes);
-        }
     }
 
     /// A sealed datagram as one stretch of memory, and its peer.

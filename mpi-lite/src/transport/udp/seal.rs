@@ -22,6 +22,10 @@ const COVERED_AT: usize = 14;
 const COVERED_BITS: u32 = 12;
 const EPOCH_BITS: u32 = 16 - COVERED_BITS;
 
+/// Stands for the number of covered bytes if the tag covers the whole datagram: it may be longer
+/// than 12 bits can say.
+const ALL_COVERED: u16 = 0;
+
 /// How many tagged datagrams from one rank to another make a key epoch. A copy opens in its epoch
 /// and in the next one only. The protocol drops a copy by the number of its message, as long as
 /// those numbers (32 bits) have not come round: in two epochs of datagrams of at most 2048 bytes
@@ -29,7 +33,8 @@ const EPOCH_BITS: u32 = 16 - COVERED_BITS;
 const EPOCH_DATAGRAMS: u64 = 1 << 16;
 
 /// Datagrams up to this are covered whole by their tag, longer ones up to the body of their last
-/// packet.
+/// packet. A packet of a protocol of streams is a header as a whole: nobody outside the stream
+/// knows where in it the headers of messages are.
 const COVERED_BYTES: usize = 256;
 
 /// Packets share a tagged datagram up to this: all but the last are covered whole.
@@ -156,6 +161,55 @@ struct Pair {
     newest: u64,
 }
 
+/// What a tag covers: the first bytes of a datagram, so many that their number fits its field; or
+/// all, which any other number stands for.
+#[derive(Clone, Copy)]
+enum Covered {
+    First(u16),
+    All,
+}
+
+impl Covered {
+    const MASK: u16 = (1 << COVERED_BITS) - 1;
+
+    /// What is covered of a datagram of `bytes` bytes, `head_bytes` up to the body of the last
+    /// packet.
+    #[inline]
+    fn of(bytes: usize, head_bytes: usize) -> Self {
+        match u16::try_from(head_bytes) {
+            Ok(first) if bytes > COVERED_BYTES && first <= Self::MASK => Self::First(first),
+            _ => Self::All,
+        }
+    }
+
+    /// What the wrap of a datagram says.
+    #[inline]
+    fn read(said: u16) -> Self {
+        match said & Self::MASK {
+            ALL_COVERED => Self::All,
+            first => Self::First(first),
+        }
+    }
+
+    /// What the wrap is to say: no bit above its field.
+    #[inline]
+    fn said(self) -> u16 {
+        match self {
+            Self::First(first) => first,
+            Self::All => ALL_COVERED,
+        }
+    }
+
+    /// How many bytes that are of a datagram of `bytes` bytes.
+    #[inline]
+    fn bytes(self, bytes: usize) -> usize {
+        match self {
+            Self::First(first) => usize::from(first),
+            Self::All => bytes,
+        }
+    }
+}
+
 /// What a datagram is tagged as, without being said in it.
 #[derive(Clone, Copy)]
 pub(super) struct Unsaid {
@@ -191,17 +245,13 @@ impl Tagger {
         wrap: &mut [u8],
         (bytes, head_bytes): (usize, usize),
     ) -> (usize, Unsaid) {
-        let covered = if bytes <= COVERED_BYTES {
-            bytes
-        } else {
-            head_bytes
-        };
-        debug_assert!(covered < 1 << COVERED_BITS);
+        let covered = Covered::of(bytes, head_bytes);
         let pair = &mut self.pairs[to as usize];
         let epoch = pair.tagged / EPOCH_DATAGRAMS;
         pair.tagged += 1;
-        let said = covered as u16 | (epoch as u16) << COVERED_BITS;
+        let said = covered.said() | (epoch as u16) << COVERED_BITS;
         wrap[COVERED_AT..][..2].copy_from_slice(&said.to_be_bytes());
+        let covered = covered.bytes(bytes);
         (covered, Unsaid { to, epoch })
     }
 
@@ -222,7 +272,7 @@ impl Tagger {
     #[inline]
     fn check(&mut self, from: u32, datagram: &[u8]) -> Result<(), Stray> {
         let said = u16::from_be_bytes([datagram[COVERED_AT], datagram[COVERED_AT + 1]]);
-        let covered = usize::from(said & ((1 << COVERED_BITS) - 1));
+        let covered = Covered::read(said).bytes(datagram.len());
         if covered < WRAP_BYTES || covered > datagram.len() {
             return Err(Stray::Forged);
         }
@@ -467,6 +517,13 @@ mod tests {
     const CLASSIC_HEADER_BYTES: usize = 28;
     const ENVELOPE_BYTES: usize = 16;
 
+    /// The greatest number of covered bytes that the wrap has room for.
+    const LAST_SAID: usize = 4095;
+
+    fn all_head(bytes: usize) -> (usize, usize) {
+        (bytes, 0)
+    }
+
     /// A datagram from rank 1 to rank 2 with one packet whose header and envelope have `head_bytes`
     /// bytes.
     fn closed(seal: &mut Seal, head_bytes: usize, body_bytes: usize) -> Vec<u8> {
@@ -507,6 +564,8 @@ mod tests {
                 .step_by(8)
                 .map(|header| (header, 0)),
         );
+        // A packet of a protocol of streams is all header.
+        shapes.extend([1000, LAST_SAID - WRAP_BYTES, LAST_SAID - WRAP_BYTES + 1].map(all_head));
         shapes
     }
 
@@ -531,12 +590,13 @@ mod tests {
             for (head, body) in shapes() {
                 let datagram = closed(&mut sender, head, body);
                 let (covered, step) = match secure {
-                    Secure::Tag if datagram.len() > COVERED_BYTES => (WRAP_BYTES + head, 1),
+                    Secure::Tag if datagram.len() > COVERED_BYTES => (WRAP_BYTES + head, 97),
                     // The body is covered by the same sum: some of its bits will do.
                     _ => (datagram.len(), 1 + datagram.len() / 500),
                 };
-                let heads = 0..8 * (WRAP_BYTES + head);
-                for bit in heads.chain((8 * (WRAP_BYTES + head)..8 * covered).step_by(step)) {
+                // All bits of the headers that are read before the tag is; of long ones some more.
+                let heads = 8 * (WRAP_BYTES + head.min(MAX_HEADER_BYTES + ENVELOPE_BYTES));
+                for bit in (0..heads).chain((heads..8 * covered).step_by(step)) {
                     let mut turned = datagram.clone();
                     turned[bit / 8] ^= 1 << (bit % 8);
                     let from = u32::from_be_bytes(*turned[8..].first_chunk().unwrap());

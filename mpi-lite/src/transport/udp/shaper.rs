@@ -66,6 +66,11 @@ impl Shaper {
         }
     }
 
+    /// What it imitates.
+    pub(super) fn network(&self) -> Network {
+        self.network
+    }
+
     /// The time now.
     pub(super) fn now(&self) -> Instant {
         self.clock.now()

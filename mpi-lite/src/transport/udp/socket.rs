@@ -28,8 +28,10 @@ use crate::config::Settings;
 use crate::counters::Datagrams;
 use crate::data::Part;
 use crate::memory::Span;
+use crate::memory::faults::{self, Access, is_fault};
 use crate::packets::Preamble;
-use crate::transport::ports::bind_port;
+use crate::transport::Hindrance;
+use crate::transport::ports::take_port;
 
 /// One UDP socket with what waits to go out and what came in.
 pub(super) struct Socket {
@@ -91,7 +93,9 @@ impl Socket {
             // Where the system has no trains, datagrams come one by one.
             let _ = set(&socket, libc::SOL_UDP, libc::UDP_GRO, 1);
         }
-        bind_port(&socket, address, settings.port_range)?;
+        take_port(settings.port_range, |port| {
+            socket.bind(&SocketAddr::new(address, port).into())
+        })?;
         Ok(Self {
             me: 0,
             header_bytes: 0,
@@ -131,7 +135,11 @@ impl Socket {
         let address = self.ends.peers.get(peer as usize);
         let address = address.and_then(SockAddr::as_socket);
         let refusal = self.refusals.in_words(peer, address);
-        Route { address, refusal }
+        let network = self.shaper.as_ref().map(|shaper| shaper.network());
+        let hindrance = refusal
+            .map(Hindrance::Refusal)
+            .or_else(|| network.map(Hindrance::BadNetwork));
+        Route { address, hindrance }
     }
 
     /// Bytes of the receive buffer as the kernel counts them.
@@ -326,9 +334,8 @@ impl Socket {
                     }
                     done += went.datagrams.max(1);
                 }
-                Err(stuck) if stuck.error.raw_os_error() == Some(libc::EFAULT) => {
-                    self.outbox.read_bodies(done, &self.name());
-                    self.counters.refused += 1;
+                Err(stuck) if is_fault(&stuck.error) => {
+                    self.send_copied(done);
                     done += 1;
                 }
                 Err(stuck) if self.helps_itself(&stuck) => {}
@@ -365,6 +372,14 @@ impl Socket {
         while let Some((to, datagram)) = self.shaper.as_mut().and_then(|it| it.release(now)) {
             self.send_alone(to, &datagram);
         }
+    }
+
+    /// Sends a datagram whose body the system cannot read where it is.
+    #[cold]
+    fn send_copied(&mut self, number: usize) {
+        faults::explain(Access::SendTo(self.outbox.peer(number)), &self.name());
+        let (to, datagram) = self.outbox.copy(number);
+        self.send_alone(to, &datagram);
     }
 
     /// Sends one datagram. As in `send_all`, one that is refused counts as lost on the way.
@@ -494,17 +509,19 @@ impl Socket {
         self.counters.receive_calls += 1;
         let expected = expected.filter(|_| !matches!(self.seal, Seal::Encrypt(_)));
         let has_any = self.inbox.fetch(&self.ends, expected);
-        if !has_any && self.ends.is_connected {
-            self.look_for_refusal();
+        if !has_any {
+            self.look_for_failure();
         }
         has_any
     }
 
-    /// Notes a refusal of the network. On a connected socket the call that has found no datagram
-    /// returns it for an earlier datagram.
-    fn look_for_refusal(&mut self) {
+    /// Looks why the last call has found no datagram. On a connected socket it returns a refusal of
+    /// the network for an earlier datagram.
+    fn look_for_failure(&mut self) {
         let error = io::Error::last_os_error();
-        if is_of_network(&error) {
+        if is_fault(&error) {
+            faults::explain(Access::ReceiveFrom(None), &self.name());
+        } else if self.ends.is_connected && is_of_network(&error) {
             self.refusals.note(1 - self.me, &error);
         }
     }

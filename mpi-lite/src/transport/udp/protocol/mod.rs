@@ -24,20 +24,24 @@ use crate::clock::Instant;
 use crate::config::Settings;
 use crate::data::{Area, Part};
 use crate::memory::Span;
-use crate::transport::{Arrival, Outbound, PeerId, Refusal, Sink, Tallies};
+use crate::transport::{Arrival, Hindrance, Outbound, PeerId, Refusal, Sink, Tallies};
 
 /// Why a peer is lost.
 const SILENT: &str = "it has given no answer for too long (MPILITE_LOST_S); is its host up, and \
                       does a firewall between the hosts keep UDP away?";
 
-/// Why a peer is lost that has not answered. A peer to which the system sends nothing is not to
-/// blame: `refusal` says why.
+/// Why a peer is lost that has not answered, if it is not to blame itself.
 #[cold]
-fn silence(refusal: Option<String>) -> Cow<'static, str> {
-    match refusal {
-        Some(refusal) => {
+fn silence(hindrance: Option<Hindrance>) -> Cow<'static, str> {
+    match hindrance {
+        Some(Hindrance::Refusal(refusal)) => {
             format!("it has given no answer for too long (MPILITE_LOST_S): {refusal}").into()
         }
+        Some(Hindrance::BadNetwork(network)) => format!(
+            "it has given no answer for too long (MPILITE_LOST_S): does --net {network} let any \
+             through?"
+        )
+        .into(),
         None => SILENT.into(),
     }
 }
@@ -117,8 +121,8 @@ pub(crate) trait Run {
 pub(crate) struct Route {
     /// Where the peer's socket listens.
     pub(crate) address: Option<SocketAddr>,
-    /// Why this host refuses to send there, in words, if it has lately.
-    pub(crate) refusal: Option<String>,
+    /// What stands in the way, as far as is known.
+    pub(crate) hindrance: Option<Hindrance>,
 }
 
 /// What a protocol is made from.

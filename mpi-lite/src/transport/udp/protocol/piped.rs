@@ -267,23 +267,23 @@ impl<P: Pipe> Protocol for Piped<P> {
         {
             match notice {
                 Notice::Lost(peer) => {
-                    let Route { address, refusal } = route(peer);
+                    let Route { address, hindrance } = route(peer);
                     let reason = if self.is_closing {
                         UNSURE.into()
                     } else {
-                        silence(refusal)
+                        silence(hindrance)
                     };
                     self.streams.lose(peer, address, reason);
                 }
                 Notice::Unheard(peer, since) => {
-                    let Route { address, refusal } = route(peer);
+                    let Route { address, hindrance } = route(peer);
                     has_told = true;
                     sink.unheard(Unheard {
                         peer,
                         address,
                         carrier: "UDP",
                         waited: now.since(since),
-                        refusal,
+                        hindrance,
                     });
                 }
             }

@@ -12,12 +12,12 @@ use crate::transport::{Arrival, ENVELOPE_BYTES, Lost, PeerId};
 pub(super) const ABORTED: &str = "it gave up a message that it had announced, which mpi-lite \
                                   never does (decision 0031): run all ranks with the same mpi-lite";
 
-/// Completes what is known of a loss. A peer to which the system sends nothing is not to blame.
+/// Completes what is known of a loss. A peer that cannot answer is not to blame.
 #[cold]
 pub(super) fn add_route(lost: &mut Lost, route: Route) {
     lost.address = route.address;
-    if let Some(refusal) = route.refusal.filter(|_| lost.reason == SILENT) {
-        lost.reason = silence(Some(refusal));
+    if lost.reason == SILENT {
+        lost.reason = silence(route.hindrance);
     }
 }
 

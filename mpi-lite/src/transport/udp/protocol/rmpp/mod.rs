@@ -408,13 +408,13 @@ impl Protocol for Rmpp {
                     sink.lost(*lost);
                 }
                 News::Unheard(peer, since) => {
-                    let Route { address, refusal } = route(peer);
+                    let Route { address, hindrance } = route(peer);
                     sink.unheard(Unheard {
                         peer,
                         address,
                         carrier: "UDP",
                         waited: now.since(since),
-                        refusal,
+                        hindrance,
                     });
                 }
                 News::Event(event) => event.deliver(sink),

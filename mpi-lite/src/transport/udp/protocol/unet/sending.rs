@@ -133,9 +133,10 @@ impl Sender {
     pub(super) fn packet(&mut self, report: Report) -> &[u8] {
         let kind = Kind::Data(self.unsent);
         let packet = self.packets.at(self.unsent);
+        let body_bytes = u16::try_from(packet.len() - HEADER_BYTES);
         let header = Header {
             kind,
-            body_bytes: (packet.len() - HEADER_BYTES) as u16,
+            body_bytes: body_bytes.expect("a fragment has at most 4096 bytes"),
             report,
         };
         packet[..HEADER_BYTES].copy_from_slice(&header.bytes());
