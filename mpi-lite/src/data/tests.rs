@@ -319,7 +319,11 @@ fn what_adds_no_entry_to_the_type_map_does_not_count() {
     let of = |count, datatype: &Datatype| structure(&[(0, 1, &char), (8, count, datatype)]);
     let extent = |count, datatype: &Datatype| of(count, datatype).extent();
     assert_eq!(extent(0, &long), 1, "a block of length 0 has no alignment");
-    let longs = [long.contiguous(0), long.vector(0, 3, 4), long.vector(3, 0, 4)];
+    let longs = [
+        long.contiguous(0),
+        long.vector(0, 3, 4),
+        long.vector(3, 0, 4),
+    ];
     for empty in longs.map(Result::unwrap) {
         assert_eq!(extent(1, &empty), 1, "an empty datatype has no alignment");
         assert_eq!(extent(2, &empty.duplicate().unwrap()), 1);
