@@ -18,7 +18,6 @@ use crate::entry::{Arg, Declarator, Large, Read, Small, Value};
 use crate::error::{Error, Result};
 use crate::global::LIBRARY;
 use crate::handle::Unusable;
-use crate::info::InfoObject;
 use crate::raise::Call;
 use crate::recipe::Recipe;
 use crate::reduce;
@@ -198,7 +197,8 @@ objects! {
     Message = "MPI_Message" or MPI_MESSAGE_NULL, |_, _| {};
     Op = "MPI_Op" or MPI_OP_NULL, |_, _| {};
     Request = "MPI_Request" or MPI_REQUEST_NULL, |_, _| {};
-    FirstErrhandler = "MPI_Errhandler" or MPI_ERRHANDLER_NULL, |handle, call| call.note_handler(handle);
+    FirstErrhandler = "MPI_Errhandler" or MPI_ERRHANDLER_NULL,
+        |handle, call| call.note_handler(handle);
     Session = "MPI_Session" or MPI_SESSION_NULL, |handle, call| call.note_object(handle);
     Win = "MPI_Win" or MPI_WIN_NULL, |_, _| {};
 }
@@ -554,57 +554,5 @@ impl<W> Read<W> for Info {
         }
         let refuse = |what| Error::of_handle(name, what, abi::MPI_ERR_INFO);
         LIBRARY.infos.lock().get(c).map(|_| Self(c)).map_err(refuse)
-    }
-}
-
-impl Info {
-    /// A copy of the object, which is empty for `MPI_INFO_NULL`.
-    pub fn to_object(self) -> InfoObject {
-        if self.0 == abi::MPI_INFO_ENV {
-            return InfoObject::environment();
-        }
-        LIBRARY
-            .infos
-            .lock()
-            .get(self.0)
-            .cloned()
-            .unwrap_or_default()
-    }
-
-    /// Reads the object.
-    ///
-    /// # Errors
-    /// `MPI_ERR_INFO` for `MPI_INFO_NULL`.
-    pub fn read<R>(self, read: impl FnOnce(&InfoObject) -> Result<R>) -> Result<R> {
-        if self.0 == abi::MPI_INFO_ENV {
-            return read(&InfoObject::environment());
-        }
-        let infos = LIBRARY.infos.lock();
-        read(infos.get(self.0).map_err(|_| self.null())?)
-    }
-
-    /// Changes the object.
-    ///
-    /// # Errors
-    /// `MPI_ERR_INFO` for `MPI_INFO_NULL` and for `MPI_INFO_ENV`, which cannot be changed.
-    pub fn change<R>(self, change: impl FnOnce(&mut InfoObject) -> Result<R>) -> Result<R> {
-        let mut infos = LIBRARY.infos.lock();
-        change(infos.get_mut(self.0).map_err(|_| self.null())?)
-    }
-
-    /// Sets the value of `key`, unless the program gave no object of its own to change.
-    ///
-    /// # Errors
-    /// As [`InfoObject::set`].
-    pub fn tell(self, key: &[u8], value: &str) -> Result<()> {
-        match self.0 {
-            abi::MPI_INFO_NULL | abi::MPI_INFO_ENV => Ok(()),
-            _ => self.change(|object| object.set(key, value.as_bytes())),
-        }
-    }
-
-    fn null(self) -> Error {
-        let name = abi::name_of(self.0).unwrap_or("not an info object");
-        Error::of_handle("info", Unusable::Null(name), abi::MPI_ERR_INFO)
     }
 }
