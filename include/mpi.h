@@ -832,9 +832,9 @@ int MPI_Parrived(MPI_Request request, int partition, int *flag);
 int MPI_Pready(int partition, MPI_Request request);
 int MPI_Pready_list(int length, const int array_of_partitions[], MPI_Request request);
 int MPI_Pready_range(int partition_low, int partition_high, MPI_Request request);
-int MPI_Precv_init(void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest,
+int MPI_Precv_init(void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int source,
     int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request);
-int MPI_Precv_init_c(void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest,
+int MPI_Precv_init_c(void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int source,
     int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request);
 int MPI_Psend_init(const void *buf, int partitions, MPI_Count count, MPI_Datatype datatype,
     int dest, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request);
@@ -844,9 +844,9 @@ int PMPI_Parrived(MPI_Request request, int partition, int *flag);
 int PMPI_Pready(int partition, MPI_Request request);
 int PMPI_Pready_list(int length, const int array_of_partitions[], MPI_Request request);
 int PMPI_Pready_range(int partition_low, int partition_high, MPI_Request request);
-int PMPI_Precv_init(void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest,
+int PMPI_Precv_init(void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int source,
     int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request);
-int PMPI_Precv_init_c(void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest,
+int PMPI_Precv_init_c(void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int source,
     int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request);
 int PMPI_Psend_init(const void *buf, int partitions, MPI_Count count, MPI_Datatype datatype,
     int dest, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request);
@@ -2799,112 +2799,121 @@ int PMPI_Win_toint(MPI_Win win);
  */
 typedef int MPI_Fint;
 
-static inline MPI_Fint MPI_Comm_c2f(MPI_Comm handle)
+/* C has `inline` since C99; compilers of before spell it differently or lack it. */
+#if defined(__cplusplus) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 199901L)
+#define MPI_ABI_INLINE static inline
+#elif defined(__GNUC__)
+#define MPI_ABI_INLINE static __inline__
+#else
+#define MPI_ABI_INLINE static
+#endif
+
+MPI_ABI_INLINE MPI_Fint MPI_Comm_c2f(MPI_Comm handle)
 {
     return MPI_Comm_toint(handle);
 }
 
-static inline MPI_Comm MPI_Comm_f2c(MPI_Fint handle)
+MPI_ABI_INLINE MPI_Comm MPI_Comm_f2c(MPI_Fint handle)
 {
     return MPI_Comm_fromint(handle);
 }
 
-static inline MPI_Fint MPI_Errhandler_c2f(MPI_Errhandler handle)
+MPI_ABI_INLINE MPI_Fint MPI_Errhandler_c2f(MPI_Errhandler handle)
 {
     return MPI_Errhandler_toint(handle);
 }
 
-static inline MPI_Errhandler MPI_Errhandler_f2c(MPI_Fint handle)
+MPI_ABI_INLINE MPI_Errhandler MPI_Errhandler_f2c(MPI_Fint handle)
 {
     return MPI_Errhandler_fromint(handle);
 }
 
-static inline MPI_Fint MPI_File_c2f(MPI_File handle)
+MPI_ABI_INLINE MPI_Fint MPI_File_c2f(MPI_File handle)
 {
     return MPI_File_toint(handle);
 }
 
-static inline MPI_File MPI_File_f2c(MPI_Fint handle)
+MPI_ABI_INLINE MPI_File MPI_File_f2c(MPI_Fint handle)
 {
     return MPI_File_fromint(handle);
 }
 
-static inline MPI_Fint MPI_Group_c2f(MPI_Group handle)
+MPI_ABI_INLINE MPI_Fint MPI_Group_c2f(MPI_Group handle)
 {
     return MPI_Group_toint(handle);
 }
 
-static inline MPI_Group MPI_Group_f2c(MPI_Fint handle)
+MPI_ABI_INLINE MPI_Group MPI_Group_f2c(MPI_Fint handle)
 {
     return MPI_Group_fromint(handle);
 }
 
-static inline MPI_Fint MPI_Info_c2f(MPI_Info handle)
+MPI_ABI_INLINE MPI_Fint MPI_Info_c2f(MPI_Info handle)
 {
     return MPI_Info_toint(handle);
 }
 
-static inline MPI_Info MPI_Info_f2c(MPI_Fint handle)
+MPI_ABI_INLINE MPI_Info MPI_Info_f2c(MPI_Fint handle)
 {
     return MPI_Info_fromint(handle);
 }
 
-static inline MPI_Fint MPI_Message_c2f(MPI_Message handle)
+MPI_ABI_INLINE MPI_Fint MPI_Message_c2f(MPI_Message handle)
 {
     return MPI_Message_toint(handle);
 }
 
-static inline MPI_Message MPI_Message_f2c(MPI_Fint handle)
+MPI_ABI_INLINE MPI_Message MPI_Message_f2c(MPI_Fint handle)
 {
     return MPI_Message_fromint(handle);
 }
 
-static inline MPI_Fint MPI_Op_c2f(MPI_Op handle)
+MPI_ABI_INLINE MPI_Fint MPI_Op_c2f(MPI_Op handle)
 {
     return MPI_Op_toint(handle);
 }
 
-static inline MPI_Op MPI_Op_f2c(MPI_Fint handle)
+MPI_ABI_INLINE MPI_Op MPI_Op_f2c(MPI_Fint handle)
 {
     return MPI_Op_fromint(handle);
 }
 
-static inline MPI_Fint MPI_Request_c2f(MPI_Request handle)
+MPI_ABI_INLINE MPI_Fint MPI_Request_c2f(MPI_Request handle)
 {
     return MPI_Request_toint(handle);
 }
 
-static inline MPI_Request MPI_Request_f2c(MPI_Fint handle)
+MPI_ABI_INLINE MPI_Request MPI_Request_f2c(MPI_Fint handle)
 {
     return MPI_Request_fromint(handle);
 }
 
-static inline MPI_Fint MPI_Session_c2f(MPI_Session handle)
+MPI_ABI_INLINE MPI_Fint MPI_Session_c2f(MPI_Session handle)
 {
     return MPI_Session_toint(handle);
 }
 
-static inline MPI_Session MPI_Session_f2c(MPI_Fint handle)
+MPI_ABI_INLINE MPI_Session MPI_Session_f2c(MPI_Fint handle)
 {
     return MPI_Session_fromint(handle);
 }
 
-static inline MPI_Fint MPI_Type_c2f(MPI_Datatype handle)
+MPI_ABI_INLINE MPI_Fint MPI_Type_c2f(MPI_Datatype handle)
 {
     return MPI_Type_toint(handle);
 }
 
-static inline MPI_Datatype MPI_Type_f2c(MPI_Fint handle)
+MPI_ABI_INLINE MPI_Datatype MPI_Type_f2c(MPI_Fint handle)
 {
     return MPI_Type_fromint(handle);
 }
 
-static inline MPI_Fint MPI_Win_c2f(MPI_Win handle)
+MPI_ABI_INLINE MPI_Fint MPI_Win_c2f(MPI_Win handle)
 {
     return MPI_Win_toint(handle);
 }
 
-static inline MPI_Win MPI_Win_f2c(MPI_Fint handle)
+MPI_ABI_INLINE MPI_Win MPI_Win_f2c(MPI_Fint handle)
 {
     return MPI_Win_fromint(handle);
 }
@@ -2912,7 +2921,7 @@ static inline MPI_Win MPI_Win_f2c(MPI_Fint handle)
 #define MPI_F_STATUS_IGNORE ((MPI_Fint *)0)
 #define MPI_F_STATUSES_IGNORE ((MPI_Fint *)0)
 
-static inline int MPI_Status_c2f(const MPI_Status *c_status, MPI_Fint *f_status)
+MPI_ABI_INLINE int MPI_Status_c2f(const MPI_Status *c_status, MPI_Fint *f_status)
 {
     int i;
     f_status[MPI_F_SOURCE] = c_status->MPI_SOURCE;
@@ -2922,7 +2931,7 @@ static inline int MPI_Status_c2f(const MPI_Status *c_status, MPI_Fint *f_status)
     return MPI_SUCCESS;
 }
 
-static inline int MPI_Status_f2c(const MPI_Fint *f_status, MPI_Status *c_status)
+MPI_ABI_INLINE int MPI_Status_f2c(const MPI_Fint *f_status, MPI_Status *c_status)
 {
     int i;
     c_status->MPI_SOURCE = f_status[MPI_F_SOURCE];
@@ -2931,6 +2940,8 @@ static inline int MPI_Status_f2c(const MPI_Fint *f_status, MPI_Status *c_status)
     for (i = 0; i < 5; i++) c_status->MPI_internal[i] = f_status[3 + i];
     return MPI_SUCCESS;
 }
+
+#undef MPI_ABI_INLINE
 
 #ifdef __cplusplus
 }

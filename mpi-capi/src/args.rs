@@ -313,6 +313,9 @@ pub trait Slot<Width>: Stored {
     /// Its name in the header.
     const NAME: &'static str;
 
+    /// The null handle, if the result is a handle of an object.
+    const NULL: Option<Self::Raw> = None;
+
     /// The value as C holds it.
     ///
     /// # Errors
@@ -368,6 +371,15 @@ impl<W, T: Slot<W>> Arg<W> for Out<T> {
 
     fn show(c: *mut T::Raw, name: &str, line: &mut String) {
         show_address(c.addr(), name, line);
+    }
+
+    unsafe fn void(c: *mut T::Raw) {
+        if let Some(null) = T::NULL
+            && !c.is_null()
+        {
+            // SAFETY: not null, and the caller passed a place of that type.
+            unsafe { c.write_unaligned(null) };
+        }
     }
 }
 

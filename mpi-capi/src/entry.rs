@@ -118,6 +118,10 @@ macro_rules! parameters {
 }
 
 /// An argument as C passes it.
+#[expect(
+    unsafe_code,
+    reason = "a result is written through the pointer of the caller"
+)]
 pub trait Arg<Width> {
     /// What C passes.
     type C: Copy;
@@ -135,6 +139,13 @@ pub trait Arg<Width> {
     /// Notes for the call which object's error handler is responsible. Never fails: garbage notes
     /// nothing.
     fn note(_c: Self::C, _call: &Call) {}
+
+    /// Lays down the null handle where the call was to lay down the handle of an object: it has
+    /// failed. Programs that get errors back compare such results with the null handle.
+    ///
+    /// # Safety
+    /// As of [`Read::read`].
+    unsafe fn void(_c: Self::C) {}
 }
 
 /// An argument that can be turned into a value a body may rely on.
@@ -343,12 +354,18 @@ macro_rules! mpi {
                 }
                 match $crate::entry::mpi!(@run $name $width, (call) ($($arg: $ty),*) $body) {
                     Ok(()) => $crate::abi::MPI_SUCCESS,
-                    Err(error) => call.raise(error, &move |_line| {
+                    Err(error) => {
                         $(
-                            <$ty as $crate::entry::Arg<$width>>::show(
-                                $arg, stringify!($arg), _line);
+                            // SAFETY: the caller of the C function keeps MPI's rules.
+                            unsafe { <$ty as $crate::entry::Arg<$width>>::void($arg) };
                         )*
-                    }),
+                        call.raise(error, &move |_line| {
+                            $(
+                                <$ty as $crate::entry::Arg<$width>>::show(
+                                    $arg, stringify!($arg), _line);
+                            )*
+                        })
+                    }
                 }
             }
 

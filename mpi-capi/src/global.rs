@@ -6,6 +6,7 @@
 
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU8, Ordering};
+use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -167,6 +168,8 @@ pub struct Library {
     pub errhandlers: Mutex<Table<ErrhandlerObject>>,
     /// The errors that handlers of the program are handling.
     pub handling: Handlings,
+    /// The functions without a body that were called: a line was printed of each.
+    pub missing: Mutex<BTreeSet<&'static str>>,
     /// Attribute keys.
     pub keyvals: Mutex<Keyvals>,
     /// What the program has set for its Fortran compiler.
@@ -215,6 +218,7 @@ pub static LIBRARY: Library = Library {
     codes: Mutex::new(Codes::new()),
     errhandlers: Mutex::new(Table::new(Kind::Errhandler)),
     handling: Handlings::new(),
+    missing: Mutex::new(BTreeSet::new()),
     keyvals: Mutex::new(Keyvals::new()),
     fortran: Mutex::new(Fortran {
         info: None,

@@ -18,7 +18,6 @@ use crate::entry::{Arg, Declarator, Large, Read, Small, Value};
 use crate::error::{Error, Result};
 use crate::global::LIBRARY;
 use crate::handle::Unusable;
-use crate::info::InfoObject;
 use crate::raise::Call;
 use crate::recipe::Recipe;
 use crate::reduce;
@@ -144,7 +143,9 @@ pub struct Session {
 pub struct Win(pub Handle);
 
 macro_rules! objects {
-    ($($name:ident = $spelling:literal, $note:expr $(, $is_kept:literal)?;)*) => {$(
+    ($(
+        $name:ident = $spelling:literal or $null:ident, $note:expr $(, $is_kept:literal)?;
+    )*) => {$(
         impl<W> Arg<W> for $name {
             type C = Handle;
             const DECLARATION: Declarator = Declarator::value($spelling);
@@ -168,6 +169,7 @@ macro_rules! objects {
         impl<W> Slot<W> for $name {
             type Raw = Handle;
             const NAME: &'static str = $spelling;
+            const NULL: Option<Handle> = Some(abi::$null);
 
             fn raw(value: Handle) -> Result<Handle> {
                 Ok(value)
@@ -182,22 +184,23 @@ macro_rules! objects {
 }
 
 objects! {
-    Comm = "MPI_Comm", |handle, call| call.note_object(handle), false;
-    LateComm = "MPI_Comm", |handle, call| call.note_object(handle), false;
-    Datatype = "MPI_Datatype", |_, _| {};
-    LateDatatype = "MPI_Datatype", |_, _| {};
-    Errhandler = "MPI_Errhandler", |_, _| {};
-    File = "MPI_File", |_, _| {};
-    Group = "MPI_Group", |_, _| {};
-    LateGroup = "MPI_Group", |_, _| {};
-    PeerComm = "MPI_Comm", |_, _| {}, false;
-    Info = "MPI_Info", |_, _| {};
-    Message = "MPI_Message", |_, _| {};
-    Op = "MPI_Op", |_, _| {};
-    Request = "MPI_Request", |_, _| {};
-    FirstErrhandler = "MPI_Errhandler", |handle, call| call.note_handler(handle);
-    Session = "MPI_Session", |handle, call| call.note_object(handle);
-    Win = "MPI_Win", |_, _| {};
+    Comm = "MPI_Comm" or MPI_COMM_NULL, |handle, call| call.note_object(handle), false;
+    LateComm = "MPI_Comm" or MPI_COMM_NULL, |handle, call| call.note_object(handle), false;
+    Datatype = "MPI_Datatype" or MPI_DATATYPE_NULL, |_, _| {};
+    LateDatatype = "MPI_Datatype" or MPI_DATATYPE_NULL, |_, _| {};
+    Errhandler = "MPI_Errhandler" or MPI_ERRHANDLER_NULL, |_, _| {};
+    File = "MPI_File" or MPI_FILE_NULL, |_, _| {};
+    Group = "MPI_Group" or MPI_GROUP_NULL, |_, _| {};
+    LateGroup = "MPI_Group" or MPI_GROUP_NULL, |_, _| {};
+    PeerComm = "MPI_Comm" or MPI_COMM_NULL, |_, _| {}, false;
+    Info = "MPI_Info" or MPI_INFO_NULL, |_, _| {};
+    Message = "MPI_Message" or MPI_MESSAGE_NULL, |_, _| {};
+    Op = "MPI_Op" or MPI_OP_NULL, |_, _| {};
+    Request = "MPI_Request" or MPI_REQUEST_NULL, |_, _| {};
+    FirstErrhandler = "MPI_Errhandler" or MPI_ERRHANDLER_NULL,
+        |handle, call| call.note_handler(handle);
+    Session = "MPI_Session" or MPI_SESSION_NULL, |handle, call| call.note_object(handle);
+    Win = "MPI_Win" or MPI_WIN_NULL, |_, _| {};
 }
 
 /// Appends the name of a predefined object, or `name=handle`.
@@ -406,6 +409,11 @@ macro_rules! new_datatypes {
             fn show(c: *mut Handle, name: &str, line: &mut String) {
                 <Out<Datatype> as Arg<$width>>::show(c, name, line);
             }
+
+            unsafe fn void(c: *mut Handle) {
+                // SAFETY: passed on.
+                unsafe { <Out<Datatype> as Arg<$width>>::void(c) };
+            }
         }
 
         impl Read<$width> for NewDatatype {
@@ -546,46 +554,5 @@ impl<W> Read<W> for Info {
         }
         let refuse = |what| Error::of_handle(name, what, abi::MPI_ERR_INFO);
         LIBRARY.infos.lock().get(c).map(|_| Self(c)).map_err(refuse)
-    }
-}
-
-impl Info {
-    /// A copy of the object, which is empty for `MPI_INFO_NULL`.
-    pub fn to_object(self) -> InfoObject {
-        if self.0 == abi::MPI_INFO_ENV {
-            return InfoObject::environment();
-        }
-        LIBRARY
-            .infos
-            .lock()
-            .get(self.0)
-            .cloned()
-            .unwrap_or_default()
-    }
-
-    /// Reads the object.
-    ///
-    /// # Errors
-    /// `MPI_ERR_INFO` for `MPI_INFO_NULL`.
-    pub fn read<R>(self, read: impl FnOnce(&InfoObject) -> Result<R>) -> Result<R> {
-        if self.0 == abi::MPI_INFO_ENV {
-            return read(&InfoObject::environment());
-        }
-        let infos = LIBRARY.infos.lock();
-        read(infos.get(self.0).map_err(|_| self.null())?)
-    }
-
-    /// Changes the object.
-    ///
-    /// # Errors
-    /// `MPI_ERR_INFO` for `MPI_INFO_NULL` and for `MPI_INFO_ENV`, which cannot be changed.
-    pub fn change<R>(self, change: impl FnOnce(&mut InfoObject) -> Result<R>) -> Result<R> {
-        let mut infos = LIBRARY.infos.lock();
-        change(infos.get_mut(self.0).map_err(|_| self.null())?)
-    }
-
-    fn null(self) -> Error {
-        let name = abi::name_of(self.0).unwrap_or("not an info object");
-        Error::of_handle("info", Unusable::Null(name), abi::MPI_ERR_INFO)
     }
 }

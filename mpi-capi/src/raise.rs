@@ -106,18 +106,22 @@ impl Call {
         if error.is_of_stage() {
             self.stop(&error, &|_| {});
         }
-        let Some(InCharge { handler, object }) = self.in_charge(&error) else {
-            return code;
-        };
-        match handler {
-            abi::MPI_ERRORS_RETURN => {}
-            abi::MPI_ERRORS_ARE_FATAL | abi::MPI_ERRORS_ABORT => self.stop(&error, show),
-            _ => {
+        let in_charge = self.in_charge(&error);
+        if in_charge.is_some_and(InCharge::is_fatal) {
+            self.stop(&error, show)
+        }
+        if error.is_unsupported() && LIBRARY.missing.lock().insert(self.symbol.name) {
+            // Programs that get errors back seldom tell which function it was.
+            LIBRARY.print(&self.line(&error, show));
+        }
+        match in_charge {
+            Some(InCharge { handler, object }) if handler != abi::MPI_ERRORS_RETURN => {
                 let error = Handling::of(handler, self.symbol, code);
                 if let Some(_handling) = LIBRARY.handling.begin(error) {
                     errhandler::call(handler, object, code);
                 }
             }
+            _ => {}
         }
         code
     }
@@ -157,6 +161,11 @@ impl Call {
 
     /// Prints the one line and ends the job.
     fn stop(&self, error: &Error, show: &dyn Fn(&mut String)) -> ! {
+        LIBRARY.abort(1, &self.line(error, show))
+    }
+
+    /// The one line of an error.
+    fn line(&self, error: &Error, show: &dyn Fn(&mut String)) -> String {
         let head = format!(
             "MPI error {} in {}",
             LIBRARY.whereabouts(),
@@ -166,7 +175,7 @@ impl Call {
         show(&mut arguments);
         let name = codes::class_name(error.class());
         let tail = format!("): {error} [{name}]");
-        LIBRARY.abort(1, &one_line(&head, arguments, &tail))
+        one_line(&head, arguments, &tail)
     }
 }
 
@@ -185,6 +194,14 @@ fn check_stage() -> Result<()> {
 }
 
 impl InCharge {
+    /// Returns true if the handler ends the job.
+    fn is_fatal(self) -> bool {
+        matches!(
+            self.handler,
+            abi::MPI_ERRORS_ARE_FATAL | abi::MPI_ERRORS_ABORT
+        )
+    }
+
     /// The handler of an object of any kind, or a handler itself. `None` if it is neither.
     fn of(noted: Handle) -> Option<Self> {
         if let Ok(comm) = LIBRARY.comm(noted) {
@@ -329,8 +346,7 @@ fn handler_of_no_object() -> InCharge {
 
 /// Returns true if an error of a call without an object ends the job.
 pub fn is_fatal_without_object() -> bool {
-    let handler = handler_of_no_object().handler;
-    matches!(handler, abi::MPI_ERRORS_ARE_FATAL | abi::MPI_ERRORS_ABORT)
+    handler_of_no_object().is_fatal()
 }
 
 #[cfg(test)]

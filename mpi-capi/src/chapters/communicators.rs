@@ -149,7 +149,7 @@ mpi! {
         let hint = |name: &[u8]| hints.get(name).ok().flatten();
         let made = match split_type.0 {
             abi::MPI_COMM_TYPE_SHARED => lite.split(Some(machine()), key)?,
-            abi::MPI_COMM_TYPE_HW_UNGUIDED => split_further(lite, key)?,
+            abi::MPI_COMM_TYPE_HW_UNGUIDED => split_further(lite, info, key)?,
             abi::MPI_COMM_TYPE_HW_GUIDED => split_by_part(lite, hint(PART), key)?,
             abi::MPI_COMM_TYPE_RESOURCE_GUIDED => match hint(b"mpi_pset_name") {
                 Some(name) => lite.split(ProcessSet::named(name).ok().map(color_of), key)?,
@@ -241,6 +241,9 @@ pub(super) fn comparison(comparison: Comparison) -> c_int {
 /// The hint that names a part of the machine.
 const PART: &[u8] = b"mpi_hw_resource_type";
 
+/// The part that all machines have: its processes share memory.
+const SHARED_MEMORY: &str = "mpi_shared_memory";
+
 /// Parts a communicator by the part of the machine to which its processes are bound. A process that
 /// may run on several is in no part, and nobody is if the name is unknown.
 fn split_by_part(
@@ -248,7 +251,7 @@ fn split_by_part(
     name: Option<&[u8]>,
     key: c_int,
 ) -> Result<Option<Communicator>> {
-    if name == Some(b"mpi_shared_memory") {
+    if name == Some(SHARED_MEMORY.as_bytes()) {
         return Ok(comm.split(Some(machine()), key)?);
     }
     let parts = hardware::parts();
@@ -260,19 +263,25 @@ fn split_by_part(
     }
 }
 
-/// Parts a communicator by the largest parts of the machine of which its processes use several. A
-/// process that is not bound to one of them is in no part, and nobody is if there are none.
-fn split_further(comm: &Communicator, key: c_int) -> Result<Option<Communicator>> {
-    let mut local = comm.split(Some(machine()), key)?;
-    // The processes of a machine go through the parts together: while they all are in one, nobody
-    // stops.
-    for part in hardware::parts() {
-        match &local {
-            Some(all) if all.size() == comm.size() => local = all.split(part.number, key)?,
-            _ => return Ok(local),
+/// Parts a communicator by the largest parts of a machine, or by machines, of which its processes
+/// use several, and gives their name to `info`. A process that is not bound to one of them is in no
+/// part, and nobody is if there are none. Source: MPI 5.0, 7.4.2.
+fn split_further(comm: &Communicator, info: Info, key: c_int) -> Result<Option<Communicator>> {
+    // Processes that pass MPI_UNDEFINED are none of those that are parted.
+    let mut within = comm.split(Some(0), key)?;
+    let machines = (SHARED_MEMORY, Some(machine()));
+    let parts = hardware::parts().map(|part| (part.name, part.number));
+    // The processes of a part go on together: while they all are in one, nobody stops.
+    for (name, number) in [machines].into_iter().chain(parts) {
+        let Some(all) = within else { break };
+        within = all.split(number, key)?;
+        let is_smaller = |part: &&Communicator| part.size() < all.size();
+        if let Some(part) = within.as_ref().filter(is_smaller) {
+            info.tell(PART, name)?;
+            return Ok(Some(part.clone()));
         }
     }
-    Ok(local.filter(|part| part.size() < comm.size()))
+    Ok(None)
 }
 
 /// A number that this process has in common with the processes of its set.

@@ -39,7 +39,6 @@ mpi! {
     /// The processes of a set. If there is no set of this name, `newgroup` becomes the null handle,
     /// and the error is `MPI_ERR_ARG`. MPI 5.0, 7.3.2.
     fn MPI_Group_from_session_pset(session: Session, pset_name: Text, newgroup: Out<Group>) {
-        newgroup.set(abi::MPI_GROUP_NULL)?;
         let set = ProcessSet::named(pset_name.bytes())?;
         newgroup.set(insert(set.group().in_session(session.number())))
     }
@@ -58,13 +57,13 @@ mpi! {
 
     /// All members but those of these ranges of ranks. MPI 5.0, 7.3.2.
     fn MPI_Group_range_excl(group: Group, n: Length, ranges: Ranges, newgroup: Out<Group>) {
-        let out = members_of(&group, ranks_of_ranges(n, ranges)?)?;
+        let out = members_of(&group, ranks_of_ranges(&group, n, ranges)?)?;
         newgroup.set(select(&group, |member| !out.contains(&member)))
     }
 
     /// The members of these ranges of ranks in this order. MPI 5.0, 7.3.2.
     fn MPI_Group_range_incl(group: Group, n: Length, ranges: Ranges, newgroup: Out<Group>) {
-        let members = members_of(&group, ranks_of_ranges(n, ranges)?)?;
+        let members = members_of(&group, ranks_of_ranges(&group, n, ranges)?)?;
         newgroup.set(insert_members(&group, members))
     }
 
@@ -132,25 +131,43 @@ fn ranks_of(n: Length, ranks: Ints) -> Result<Vec<i32>> {
     (0..n.0 as usize).map(|index| ranks.get(index)).collect()
 }
 
-/// The ranks that triplets of first, last and stride name.
-fn ranks_of_ranges(n: Length, ranges: Ranges) -> Result<Vec<i32>> {
+/// The ranks that triplets of first, last and stride name: those of the group, none twice as far as
+/// their number shows that. A range may name any number of ranks, so it is written out only when
+/// its ends are known to be in the group.
+fn ranks_of_ranges(group: &Group, n: Length, ranges: Ranges) -> Result<Vec<i32>> {
+    let size = group.lite.size() as usize;
     let mut ranks = Vec::new();
     for index in 0..n.0 as usize {
-        let [first, last, stride] = ranges.get(index)?.map(i64::from);
-        if stride == 0 {
-            return Err(Error::new(abi::MPI_ERR_ARG, "the stride of a range is 0"));
+        ranks.extend(range(group, ranges.get(index)?)?);
+        if ranks.len() > size {
+            return Err(Error::new(abi::MPI_ERR_RANK, TWICE));
         }
-        let steps = (last - first) / stride;
-        if first < 0 || last < 0 || steps < 0 && (last - first).signum() == -stride.signum() {
-            return Err(Error::new(
-                abi::MPI_ERR_RANK,
-                "a range has a negative rank, or its stride leads away from its last rank",
-            ));
-        }
-        ranks.extend((0..=steps).map(|step| (first + step * stride) as i32));
     }
     Ok(ranks)
 }
+
+/// The ranks that one triplet names. Source: MPI 5.0, 7.3.2.
+fn range(group: &Group, triplet: [i32; 3]) -> Result<impl Iterator<Item = i32>> {
+    let [first, last, stride] = triplet.map(i64::from);
+    if stride == 0 {
+        return Err(Error::new(abi::MPI_ERR_ARG, "the stride of a range is 0"));
+    }
+    if (last - first).signum() == -stride.signum() {
+        let why = "the stride of a range leads away from its last rank";
+        return Err(Error::new(abi::MPI_ERR_ARG, why));
+    }
+    let steps = (last - first) / stride;
+    // The rank at which the range ends may be nearer than the last rank.
+    let end = first + steps * stride;
+    let inside = 0..i64::from(group.lite.size());
+    if last < 0 || !inside.contains(&first) || !inside.contains(&end) {
+        let why = "a range begins or ends with a rank that is not in the group";
+        return Err(Error::new(abi::MPI_ERR_RANK, why));
+    }
+    Ok((0..=steps).map(move |step| (first + step * stride) as i32))
+}
+
+const TWICE: &str = "a rank is named twice";
 
 fn member_of(group: &Group, rank: i32) -> Result<PeerId> {
     let place = usize::try_from(rank).ok();
@@ -168,7 +185,7 @@ fn members_of(group: &Group, ranks: Vec<i32>) -> Result<Vec<PeerId>> {
     let mut sorted = members.clone();
     sorted.sort_unstable();
     if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
-        return Err(Error::new(abi::MPI_ERR_RANK, "a rank is named twice"));
+        return Err(Error::new(abi::MPI_ERR_RANK, TWICE));
     }
     Ok(members)
 }

@@ -13,14 +13,14 @@ mpi! {
 
     /// Says that a partition may be sent. MPI 5.0, 4.2.1.
     fn MPI_Pready(partition: Int, request: Request) {
-        ready(request.0, &[number(partition.0)?])
+        ready(request.0, core::iter::once(number(partition.0)?))
     }
 
     /// Says that these partitions may be sent. MPI 5.0, 4.2.1.
     fn MPI_Pready_list(length: Length, array_of_partitions: Ints, request: Request) {
         let partition = |index| number(array_of_partitions.get(index)?);
         let partitions: Result<Vec<_>> = (0..length.0 as usize).map(partition).collect();
-        ready(request.0, &partitions?)
+        ready(request.0, partitions?.into_iter())
     }
 
     /// Says that the partitions from the first to the last one may be sent. MPI 5.0, 4.2.1.
@@ -30,18 +30,18 @@ mpi! {
             let why = "partition_low is greater than partition_high";
             return Err(Error::new(abi::MPI_ERR_ARG, why));
         }
-        ready(request.0, &(low..=high).collect::<Vec<_>>())
+        ready(request.0, low..=high)
     }
 
     /// Prepares a partitioned receive. MPI 5.0, 4.2.1.
     fn MPI_Precv_init | MPI_Precv_init_c(
-        buf: RecvPtr, partitions: Int, count: LargeCount, datatype: Datatype, dest: Rank,
+        buf: RecvPtr, partitions: Int, count: LargeCount, datatype: Datatype, source: Rank,
         tag: Tag, comm: Comm, info: Info, request: Out<Request>
     ) {
         let _ = info;
         let first = buf.of(Count(count.0), &datatype)?;
         let split = (first, number(partitions.0)?);
-        let made = comm.lite.partitioned_receive_init(split, dest.dest(), tag.0)?;
+        let made = comm.lite.partitioned_receive_init(split, source.dest(), tag.0)?;
         request.set(request::handle_of(made))
     }
 
@@ -65,7 +65,7 @@ fn number(value: i32) -> Result<u32> {
 }
 
 /// Marks partitions of a started partitioned send as ready.
-fn ready(handle: Handle, partitions: &[u32]) -> Result<()> {
+fn ready(handle: Handle, partitions: impl Iterator<Item = u32> + Clone) -> Result<()> {
     let key = real_key(handle)?;
     engine().ready(key, partitions).map_err(stale(handle))
 }

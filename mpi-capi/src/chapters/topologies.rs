@@ -270,13 +270,12 @@ fn read_grid(comm: &Comm, ndims: Int, dims: Ints, periods: Ints) -> Result<Carte
 fn read_graph(comm: &Comm, nnodes: Int, index: Ints, edges: Ints) -> Result<Graph> {
     require_intra(comm)?;
     let nnodes = not_negative("nnodes", nnodes, abi::MPI_ERR_ARG)?;
+    // Arrays are read only as far as they are known to go.
+    let processes = comm.lite.size();
+    Graph::check_nodes(nnodes, processes)?;
     let index = read(index, nnodes)?;
-    let count = not_negative(
-        "the last number of index",
-        Int(index.last().copied().unwrap_or(0)),
-        abi::MPI_ERR_ARG,
-    )?;
-    Ok(Graph::new(&index, &read(edges, count)?, comm.lite.size())?)
+    let count = Graph::count_edges(&index)?;
+    Ok(Graph::new(&index, &read(edges, count)?, processes)?)
 }
 
 /// The arguments for the edges of a process in one direction.

@@ -1,5 +1,6 @@
 //! Compiling and running C programs against the header and the library of this tree.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
@@ -50,6 +51,32 @@ pub(crate) fn compile(name: &str, compiler: &[&str], source: &str, extra: &[Stri
         String::from_utf8_lossy(&result.stderr)
     );
     output
+}
+
+/// Checks that a compiler has nothing to say of `source`; makes no program.
+pub(crate) fn check(compiler: &[&str], source: &str) {
+    let mut check = Command::new(compiler[0])
+        .args(&compiler[1..])
+        .args([
+            "-Wall",
+            "-Wextra",
+            "-pedantic",
+            "-Werror",
+            "-fsyntax-only",
+            "-I",
+        ])
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../include"))
+        .arg("-")
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap_or_else(|error| panic!("the tests need {}: {error}", compiler[0]));
+    let mut input = check.stdin.take().expect("it is a pipe");
+    input.write_all(source.as_bytes()).expect("it reads all");
+    drop(input);
+    let output = check.wait_with_output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{compiler:?}: {said}");
 }
 
 /// Runs `program`.

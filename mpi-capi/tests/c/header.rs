@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::mem::offset_of;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use mpi_abi::abi::{self, Handle};
 use mpi_abi::status::Status;
@@ -45,7 +46,7 @@ int main(int argc, char **argv)
     (void)argv; (void)text; (void)status;
     return comm == MPI_COMM_NULL || types[0] == MPI_DATATYPE_NULL || op == MPI_OP_NULL
         || request != MPI_REQUEST_NULL || in_place != MPI_IN_PLACE || !unweighted || !copy
-        || !function || MPI_STATUS_IGNORE || (int)TAG == (int)SIZE;
+        || !function || MPI_STATUS_IGNORE || (int)TAG == (int)SIZE || MPI_Comm_c2f(comm) == 0;
 }
 ";
 
@@ -57,6 +58,40 @@ fn the_header_compiles_as_c99_without_a_warning() {
 #[test]
 fn the_header_compiles_as_cxx11_without_a_warning() {
     run(&compile("header_cxx11", CXX11, PROGRAM));
+}
+
+/// The standards of both languages, and warnings beyond `-Wall -Wextra -pedantic` that a program's
+/// build may turn into errors.
+const LANGUAGES: [(&str, &[&str], &[&str]); 2] = [
+    (
+        "c",
+        &["c89", "c99", "c11", "c17", "c2x"],
+        &["-Wstrict-prototypes", "-Wc++-compat"],
+    ),
+    (
+        "c++",
+        &["c++98", "c++11", "c++14", "c++17", "c++20", "c++2b"],
+        &["-Woverloaded-virtual"],
+    ),
+];
+
+const STRICT: &[&str] = &["-Wshadow", "-Wconversion", "-Wundef", "-Wcast-qual"];
+
+#[test]
+fn a_program_of_any_standard_of_c_and_of_cxx_may_include_the_header() {
+    let installed = |compiler: &&str| Command::new(compiler).arg("--version").output().is_ok();
+    let compilers: Vec<_> = ["cc", "clang"].into_iter().filter(installed).collect();
+    assert!(!compilers.is_empty(), "the tests need cc");
+    for compiler in compilers {
+        for (language, standards, warnings) in LANGUAGES {
+            for standard in standards {
+                let standard = format!("-std={standard}");
+                let mut words = vec![compiler, "-x", language, &standard];
+                words.extend(STRICT.iter().chain(warnings));
+                common::check(&words, PROGRAM);
+            }
+        }
+    }
 }
 
 /// Size in bytes of the C types a program lays out.

@@ -233,6 +233,23 @@ fn an_active_collective_is_neither_cancelled_nor_freed() {
 }
 
 #[test]
+fn a_collective_that_is_over_is_freed_like_any_request() {
+    let world = World::new(1, 1);
+    let (comm, engine, mut room) = (&world.comms[0], world.engine(0), [0; 4]);
+    let (send, receive, op) = (Input::InPlace, ints(&mut room), Op::Sum);
+    let persistent = comm.plan(Allreduce { send, receive, op }).unwrap();
+    engine.start(persistent).unwrap();
+    for request in [comm.start(Barrier).unwrap(), persistent] {
+        let ended = engine.with(|lane| lane.peek(Some(request)));
+        assert!(ended.unwrap().is_some(), "it has one process");
+        engine.with(|lane| lane.free(request)).unwrap();
+        let gone = engine.with(|lane| lane.peek(Some(request)));
+        assert_eq!(gone, Err(Cause::Request.into()));
+    }
+    assert_eq!(engine.with(|lane| lane.survey().requests), 0);
+}
+
+#[test]
 fn a_persistent_collective_runs_as_often_as_it_is_started_and_is_freed_between() {
     let world = World::new(1, 1);
     let (comm, mut room) = (&world.comms[0], [0; 4]);
@@ -243,8 +260,6 @@ fn a_persistent_collective_runs_as_often_as_it_is_started_and_is_freed_between()
         ints(&mut room).unpack(&value.to_ne_bytes());
         engine.start(request).unwrap();
         assert_eq!(engine.start(request), Err(Cause::NotStartable.into()));
-        let freed = engine.with(|lane| lane.free(request));
-        assert_eq!(freed, Err(Cause::Irrevocable.into()));
         let ended = engine.wait(Some(request)).unwrap();
         assert!(!ended.is_gone && ended.error.is_none());
     }

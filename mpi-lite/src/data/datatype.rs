@@ -177,7 +177,7 @@ impl Datatype {
         if depth > DEPTH_LIMIT {
             return Err(Cause::Datatype("datatypes are nested more than 512 deep").into());
         }
-        let bounded = shape.items().any(Self::is_bounded);
+        let bounded = shape.entries().any(Self::is_bounded);
         let bounds = shape.bounds().filter(Bounds::are_possible);
         let bounds = bounds.ok_or(TOO_LARGE)?;
         let size = shape.size().ok_or(TOO_LARGE)?;
@@ -192,7 +192,7 @@ impl Datatype {
                 Runs::of(&shape)
             },
             base: shape.base(),
-            alignment: shape.items().map(Self::alignment).max().unwrap_or(1),
+            alignment: shape.entries().map(Self::alignment).max().unwrap_or(1),
             bounded,
             depth,
             committed: AtomicBool::new(false),

@@ -102,12 +102,32 @@ impl List {
 impl Shape {
     /// The datatypes it is made of.
     pub(super) fn items(&self) -> impl Iterator<Item = &Datatype> {
+        self.counted().map(|(item, _)| item)
+    }
+
+    /// The datatypes that add entries to its type map: a block of length 0 adds none, so that
+    /// neither its alignment nor its bounds count. Source: MPI 5.0, 5.1.2 and 5.1.6.
+    pub(super) fn entries(&self) -> impl Iterator<Item = &Datatype> {
+        let present = self.counted().filter(|(_, count)| *count > 0);
+        present.map(|(item, _)| item)
+    }
+
+    /// The datatypes it is made of, with the number of elements of each.
+    fn counted(&self) -> impl Iterator<Item = (&Datatype, u64)> {
         let (one, many) = match self {
-            Self::Strided { item, .. } => (Some(item), [].as_slice()),
+            Self::Strided {
+                count,
+                blocklength,
+                item,
+                ..
+            } => (
+                Some((item, count.saturating_mul(*blocklength))),
+                [].as_slice(),
+            ),
             Self::Listed(list) => (None, list.blocks.as_slice()),
         };
-        one.into_iter()
-            .chain(many.iter().map(|block| &block.datatype))
+        let blocks = many.iter().map(|block| (&block.datatype, block.count));
+        one.into_iter().chain(blocks)
     }
 
     /// Bytes of data; `None` if they are too many.
@@ -178,7 +198,7 @@ impl Shape {
 
     /// The one basic datatype of all its data.
     pub(super) fn base(&self) -> Option<Basic> {
-        let mut bases = self.items().map(Datatype::reduction_base);
+        let mut bases = self.entries().map(Datatype::reduction_base);
         let first = bases.next()??;
         bases.all(|base| base == Some(first)).then_some(first)
     }

@@ -303,6 +303,39 @@ fn a_structure_is_padded_as_a_compiler_does() {
     assert_eq!(Datatype::structure(bounded).unwrap().extent(), 9);
 }
 
+/// Source: MPI 5.0, 5.1.6: the rounding is over the datatypes of the type map.
+#[test]
+fn what_adds_no_entry_to_the_type_map_does_not_count() {
+    let (long, char): (Datatype, Datatype) = (Basic::Long.into(), Basic::Char.into());
+    let bounded = int().resized(0, 12).unwrap();
+    let structure = |members: &[(i64, u64, &Datatype)]| {
+        let block = |&(displacement, count, datatype): &(i64, u64, &Datatype)| Block {
+            displacement,
+            count,
+            datatype: datatype.clone(),
+        };
+        Datatype::structure(members.iter().map(block).collect()).unwrap()
+    };
+    let of = |count, datatype: &Datatype| structure(&[(0, 1, &char), (8, count, datatype)]);
+    let extent = |count, datatype: &Datatype| of(count, datatype).extent();
+    assert_eq!(extent(0, &long), 1, "a block of length 0 has no alignment");
+    let longs = [
+        long.contiguous(0),
+        long.vector(0, 3, 4),
+        long.vector(3, 0, 4),
+    ];
+    for empty in longs.map(Result::unwrap) {
+        assert_eq!(extent(1, &empty), 1, "an empty datatype has no alignment");
+        assert_eq!(extent(2, &empty.duplicate().unwrap()), 1);
+    }
+    assert_eq!(extent(1, &of(0, &long)), 9, "neither has what contains it");
+    assert_eq!(extent(1, &long), 16);
+    // The bounds of a block of length 0 do not stop the padding.
+    let padded = |count| structure(&[(0, count, &bounded), (0, 1, &long), (8, 1, &char)]).extent();
+    assert_eq!((padded(0), padded(1)), (16, 12));
+    assert_eq!(of(0, &long).reduction_base(), Some(Basic::Char));
+}
+
 #[test]
 fn a_datatype_beyond_the_address_space_is_refused() {
     let huge = int().contiguous(1 << 60).unwrap();

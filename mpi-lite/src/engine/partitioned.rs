@@ -234,9 +234,14 @@ impl Lane {
     ///
     /// # Errors
     /// It is none, or not active, or a partition is out of range or sent already. Nothing was sent.
-    pub fn ready(&mut self, request: Request, numbers: &[u32]) -> Result<()> {
-        self.delivery.requests.claim_partitions(request, numbers)?;
-        for &number in numbers {
+    pub fn ready(
+        &mut self,
+        request: Request,
+        numbers: impl Iterator<Item = u32> + Clone,
+    ) -> Result<()> {
+        let requests = &mut self.delivery.requests;
+        requests.claim_partitions(request, numbers.clone())?;
+        for number in numbers {
             let whole = self.delivery.requests.whole(request);
             let Some(Channel::Send { send, header }) =
                 whole.and_then(|whole| whole.channel.as_ref())
@@ -302,10 +307,14 @@ impl Requests {
         first
     }
 
-    /// Begins these partitions of a started partitioned send.
-    fn claim_partitions(&mut self, request: Request, numbers: &[u32]) -> Result<()> {
-        self.peek(request)?;
-        let is_running = self.is_running(request);
+    /// Begins these partitions of a started partitioned send. It stays active until it is waited
+    /// for, also when all partitions are ready.
+    fn claim_partitions(
+        &mut self,
+        request: Request,
+        numbers: impl Iterator<Item = u32> + Clone,
+    ) -> Result<()> {
+        let is_inactive = self.is_inactive(request)?;
         let whole = self.whole_mut(request);
         let Some((parts, Channel::Send { send, .. })) = whole.and_then(|whole| {
             let channel = whole.channel.as_ref()?;
@@ -313,11 +322,11 @@ impl Requests {
         }) else {
             return Err(Cause::Unsuited("the request is not a partitioned send").into());
         };
-        if !is_running {
+        if is_inactive {
             let why = "the partitioned send is not active: start it first";
             return Err(Cause::Unsuited(why).into());
         }
-        for (claimed, &number) in numbers.iter().enumerate() {
+        for (claimed, number) in numbers.clone().enumerate() {
             let error = match parts.get_mut(number as usize) {
                 Some(stage @ Stage::Waiting) => {
                     *stage = Stage::Begun;
@@ -326,7 +335,7 @@ impl Requests {
                 Some(_) => Cause::Argument("the partition was marked ready before").into(),
                 None => out_of_range(number, send.partitions),
             };
-            for &claimed in &numbers[..claimed] {
+            for claimed in numbers.take(claimed) {
                 parts[claimed as usize] = Stage::Waiting;
             }
             return Err(error);
@@ -340,7 +349,11 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Lane::ready`].
-    pub fn ready(&self, request: Request, numbers: &[u32]) -> Result<()> {
+    pub fn ready(
+        &self,
+        request: Request,
+        numbers: impl Iterator<Item = u32> + Clone,
+    ) -> Result<()> {
         self.with(|lane| lane.ready(request, numbers))
     }
 

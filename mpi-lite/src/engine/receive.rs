@@ -250,7 +250,7 @@ impl Lane {
     /// # Errors
     /// The request does not exist, or is that of a collective operation.
     pub fn cancel(&mut self, request: Request) -> Result<()> {
-        self.delivery.requests.check_revocable(request)?;
+        self.delivery.requests.check_cancellable(request)?;
         if self.delivery.requests.peek(request)?.is_some() {
             return Ok(());
         }

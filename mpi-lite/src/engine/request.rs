@@ -374,11 +374,11 @@ impl Requests {
         }
     }
 
-    /// Checks that the operation may be cancelled or freed. Source: MPI 5.0, 6.12 and 6.13.
+    /// Checks that the operation may be cancelled. Source: MPI 5.0, 6.12 and 6.13.
     ///
     /// # Errors
     /// It is a collective one, and not an inactive persistent one.
-    pub(super) fn check_revocable(&self, request: Request) -> Result<()> {
+    pub(super) fn check_cancellable(&self, request: Request) -> Result<()> {
         match self.table.get(request.0) {
             Some(Operation {
                 owner: Owner::Collective,
@@ -494,19 +494,23 @@ impl Requests {
         })
     }
 
-    /// Frees a request: the program will not complete it. Source: MPI 5.0, 3.7.3.
+    /// Frees a request: the program will not complete it. A collective operation that goes on is
+    /// refused. One that is over need not be waited for. Source: MPI 5.0, 3.7.3 and 6.12.
     pub(super) fn free(&mut self, request: Request) -> Result<()> {
-        self.check_revocable(request)?;
         let Some(operation) = self.table.get_mut(request.0) else {
             return self.sent(request).map(|_| ());
         };
-        if matches!(operation.phase, Phase::Active(_)) {
-            operation.owner = Owner::Nobody;
-            if let Some(rare) = &mut operation.rare {
-                rare.plan = None;
+        match (&operation.phase, &operation.owner) {
+            (Phase::Active(_), Owner::Collective) => return Err(Cause::Irrevocable.into()),
+            (Phase::Active(_), _) => {
+                operation.owner = Owner::Nobody;
+                if let Some(rare) = &mut operation.rare {
+                    rare.plan = None;
+                }
             }
-        } else {
-            self.table.remove(request.0);
+            (Phase::Done(_) | Phase::Inactive, _) => {
+                self.table.remove(request.0);
+            }
         }
         Ok(())
     }

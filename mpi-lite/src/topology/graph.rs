@@ -14,6 +14,8 @@ pub struct Graph {
     edges: Vec<u32>,
 }
 
+const DECREASES: Cause = Cause::Argument("index is negative somewhere, or decreases");
+
 impl Graph {
     /// The graph of these nodes for a communicator of `processes`. `index` has for each node how
     /// many edges this node and those before it have; it is not empty where there are `edges`.
@@ -24,21 +26,39 @@ impl Graph {
     ///
     /// Source: MPI 5.0, 8.5.3.
     pub fn new(index: &[i32], edges: &[i32], processes: u32) -> Result<Self> {
-        if index.len() > processes as usize {
-            let why = "the graph has more nodes than the communicator has processes";
-            return Err(Cause::Argument(why).into());
-        }
-        let ends = numbers_below(index, edges.len() + 1).filter(|ends| {
-            let last = ends.last().map_or(0, |&it| it as usize);
-            ends.is_sorted() && last == edges.len()
-        });
-        let decreases = Cause::Argument("index is negative somewhere, or decreases");
+        Self::check_nodes(index.len(), processes)?;
+        let ends = numbers_below(index, edges.len() + 1);
+        let ends = ends.filter(|_| Self::count_edges(index) == Ok(edges.len()));
         let edges = numbers_below(edges, index.len());
         let nowhere = Cause::Argument("an edge leads to no node of the graph");
         Ok(Self {
-            index: ends.ok_or(decreases)?,
+            index: ends.ok_or(DECREASES)?,
             edges: edges.ok_or(nowhere)?,
         })
+    }
+
+    /// Checks that a communicator of `processes` has a process for each of `nodes` nodes, before
+    /// their index is read.
+    ///
+    /// # Errors
+    /// `Cause::Argument` if it has not.
+    pub fn check_nodes(nodes: usize, processes: u32) -> Result<()> {
+        if nodes <= processes as usize {
+            return Ok(());
+        }
+        let why = "the graph has more nodes than the communicator has processes";
+        Err(Cause::Argument(why).into())
+    }
+
+    /// The number of edges that belong to `index`.
+    ///
+    /// # Errors
+    /// `Cause::Argument` if `index` is negative somewhere, or decreases.
+    pub fn count_edges(index: &[i32]) -> Result<usize> {
+        let last = index.last().copied().unwrap_or(0);
+        let is_rising = index.first().is_none_or(|first| *first >= 0) && index.is_sorted();
+        let last = usize::try_from(last).ok().filter(|_| is_rising);
+        Ok(last.ok_or(DECREASES)?)
     }
 
     /// The number of nodes.

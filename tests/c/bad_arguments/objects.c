@@ -1,6 +1,7 @@
 /* ranks: 2; table: yes; MPI 5.0 chapters 5, 7, 9 */
 /* Communicators and datatypes: null, freed, predefined, negative, nowhere to put. */
 #include "table.h"
+#include <limits.h>
 
 static MPI_Comm comm;
 static MPI_Datatype type;
@@ -19,6 +20,20 @@ static int free_type(MPI_Datatype handle)
 static int commit(MPI_Datatype handle)
 {
     return MPI_Type_commit(&handle);
+}
+
+static int range_of_self(int first, int last, int stride)
+{
+    MPI_Group group, made;
+    int range[1][3], code;
+
+    range[0][0] = first;
+    range[0][1] = last;
+    range[0][2] = stride;
+    MPI_Comm_group(MPI_COMM_SELF, &group);
+    code = MPI_Group_range_incl(group, 1, range, &made);
+    MPI_Group_free(&group);
+    return code;
 }
 
 static int pack_two(int bytes)
@@ -54,6 +69,9 @@ static int unpack_two(int bytes)
     X(free_twice, MPI_Comm_free, MPI_ERR_COMM, free_comm(freed_comm()))                         \
     X(compare_null, MPI_Comm_compare, MPI_ERR_COMM,                                             \
       MPI_Comm_compare(MPI_COMM_WORLD, MPI_COMM_NULL, &x))                                      \
+    X(range_to_the_end_of_int, MPI_Group_range_incl, MPI_ERR_RANK,                              \
+      range_of_self(0, INT_MAX, 1))                                                             \
+    X(range_that_leads_away, MPI_Group_range_incl, MPI_ERR_ARG, range_of_self(0, 1, -1))        \
     X(contiguous_minus_1, MPI_Type_contiguous, MPI_ERR_COUNT,                                   \
       MPI_Type_contiguous(-1, MPI_INT, &type))                                                  \
     X(contiguous_of_null, MPI_Type_contiguous, MPI_ERR_TYPE,                                    \

@@ -1,6 +1,7 @@
 /* ranks: 2; table: yes; MPI 5.0 chapters 4 and 13.2, 3.6 and 3.11 */
 /* Partitions, generalized requests, exchanges in one request, buffers of communicators. */
 #include "table.h"
+#include <limits.h>
 
 #define SELF MPI_COMM_SELF
 
@@ -52,6 +53,15 @@ static int ready_twice(void)
 
     MPI_Pready(1, send);
     return MPI_Pready(1, send);
+}
+
+/* All partitions are ready: the request is active until it is waited for. */
+static MPI_Request ready_send(void)
+{
+    MPI_Request send = started_send();
+
+    MPI_Pready_range(0, 1, send);
+    return send;
 }
 
 static int ready_list(int partition, MPI_Request send)
@@ -124,8 +134,12 @@ static int attach_twice(void)
     X(ready_2_of_2, MPI_Pready, MPI_ERR_ARG, MPI_Pready(2, started_send()))                     \
     X(ready_minus_1, MPI_Pready, MPI_ERR_ARG, MPI_Pready(-1, started_send()))                   \
     X(ready_again, MPI_Pready, MPI_ERR_ARG, ready_twice())                                      \
+    X(ready_again_at_end, MPI_Pready, MPI_ERR_ARG, MPI_Pready(1, ready_send()))                 \
+    X(ready_13_of_2_at_end, MPI_Pready, MPI_ERR_ARG, MPI_Pready(13, ready_send()))              \
     X(range_backwards, MPI_Pready_range, MPI_ERR_ARG, MPI_Pready_range(1, 0, started_send()))   \
     X(range_beyond, MPI_Pready_range, MPI_ERR_ARG, MPI_Pready_range(0, 2, started_send()))      \
+    X(range_of_all_numbers, MPI_Pready_range, MPI_ERR_ARG,                                      \
+      MPI_Pready_range(0, INT_MAX, started_send()))                                             \
     X(list_beyond, MPI_Pready_list, MPI_ERR_ARG, ready_list(2, started_send()))                 \
     X(list_nowhere, MPI_Pready_list, MPI_ERR_ARG, MPI_Pready_list(1, NULL, started_send()))     \
     X(arrived_2_of_2, MPI_Parrived, MPI_ERR_ARG, arrived(2))                                    \

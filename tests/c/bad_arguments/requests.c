@@ -153,11 +153,8 @@ static int with_active_collective(int (*act)(MPI_Request *))
     X(start_not_persistent, MPI_Start, MPI_ERR_REQUEST, start_plain_receive())            \
     X(start_active, MPI_Start, MPI_ERR_REQUEST, start_twice())                            \
     X(cancel_collective, MPI_Cancel, MPI_ERR_REQUEST, with_collective(MPI_Cancel))        \
-    X(free_collective, MPI_Request_free, MPI_ERR_REQUEST, with_collective(MPI_Request_free)) \
     X(start_collective, MPI_Start, MPI_ERR_REQUEST, with_collective(MPI_Start))           \
     X(cancel_active_collective, MPI_Cancel, MPI_ERR_REQUEST, with_active_collective(MPI_Cancel)) \
-    X(free_active_collective, MPI_Request_free, MPI_ERR_REQUEST,                          \
-      with_active_collective(MPI_Request_free))                                           \
     X(start_active_collective, MPI_Start, MPI_ERR_REQUEST, with_active_collective(MPI_Start)) \
     X(mrecv_null, MPI_Mrecv, MPI_ERR_REQUEST, mrecv_of(MPI_MESSAGE_NULL))                 \
     X(mrecv_garbage, MPI_Mrecv, MPI_ERR_REQUEST, mrecv_of((MPI_Message)0x7654321))        \

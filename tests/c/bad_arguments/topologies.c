@@ -1,8 +1,9 @@
 /* ranks: 2; table: yes; MPI 5.0 8.5 */
 /* Topologies: of another kind or of none, dimensions and ranks beyond them, arrays too short. */
 #include "table.h"
+#include <limits.h>
 
-static int one = 1, minus = -1, two = 2, none, many[4];
+static int one = 1, minus = -1, two = 2, none, many[4], falling[2] = {4, 3};
 static MPI_Comm comm;
 
 static MPI_Comm grid(void)
@@ -51,6 +52,10 @@ static MPI_Comm graph(void)
     X(sub_of_null, MPI_Cart_sub, MPI_ERR_ARG, MPI_Cart_sub(grid(), NULL, &comm))                \
     X(graph_too_large, MPI_Graph_create, MPI_ERR_ARG,                                           \
       MPI_Graph_create(MPI_COMM_SELF, 2, many, many, 0, &comm))                                 \
+    X(graph_far_too_large, MPI_Graph_create, MPI_ERR_ARG,                                       \
+      MPI_Graph_create(MPI_COMM_SELF, INT_MAX, many, many, 0, &comm))                           \
+    X(graph_index_decreases, MPI_Graph_map, MPI_ERR_ARG,                                        \
+      MPI_Graph_map(MPI_COMM_WORLD, 2, falling, many, many))                                    \
     X(graph_edge_to_2, MPI_Graph_create, MPI_ERR_ARG,                                           \
       MPI_Graph_create(MPI_COMM_SELF, 1, &one, &two, 0, &comm))                                 \
     X(graph_index_minus_1, MPI_Graph_map, MPI_ERR_ARG,                                          \

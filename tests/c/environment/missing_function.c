@@ -1,0 +1,78 @@
+/* ranks: 1; MPI 5.0 9.3, 9.4 */
+/* The first call of a function that is missing prints a line, whatever becomes of the error; the
+ * calls after it print nothing. */
+#define _XOPEN_SOURCE 700
+#include "../check.h"
+#include <unistd.h>
+
+static int handled, nulls;
+
+static void handle(MPI_Comm *comm, int *code, ...)
+{
+    (void)comm;
+    handled += class_of(*code) == MPI_ERR_UNSUPPORTED_OPERATION;
+}
+
+static void call_missing_functions(void)
+{
+    MPI_File file;
+    MPI_Win window;
+    int i;
+
+    for (i = 0; i < 3; i++) {
+        MPI_File_open(MPI_COMM_WORLD, "input.dat", MPI_MODE_RDONLY, MPI_INFO_NULL, &file);
+        nulls += file == MPI_FILE_NULL;
+        MPI_Win_create(&i, sizeof i, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+        nulls += window == MPI_WIN_NULL;
+    }
+}
+
+/* Makes calls, and returns what they print on standard error. */
+static const char *printed_by(void (*make_calls)(void))
+{
+    static char text[4096];
+    FILE *place = tmpfile();
+    int old = dup(STDERR_FILENO);
+    size_t length;
+
+    CHECK(place != NULL && old >= 0, "a file for a while");
+    dup2(fileno(place), STDERR_FILENO);
+    make_calls();
+    fflush(stderr);
+    dup2(old, STDERR_FILENO);
+    close(old);
+    rewind(place);
+    length = fread(text, 1, sizeof text - 1, place);
+    text[length] = '\0';
+    fclose(place);
+    return text;
+}
+
+static int count(const char *text, const char *word)
+{
+    int found = 0;
+
+    for (; (text = strstr(text, word)) != NULL; text++)
+        found++;
+    return found;
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Errhandler handler;
+    const char *text;
+
+    begin(&argc, &argv);
+    MPI_Comm_create_errhandler(handle, &handler);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+    text = printed_by(call_missing_functions);
+    CHECK_INT(handled, 3);
+    CHECK_INT(nulls, 6);
+    CHECK(count(text, "\n") == 2, "two lines, not %s", text);
+    CHECK(count(text, "in MPI_File_open(") == 1, "the function: %s", text);
+    CHECK(count(text, "input.dat") == 1, "the arguments: %s", text);
+    CHECK(count(text, "in MPI_Win_create(") == 1, "the function: %s", text);
+    CHECK(count(text, "[MPI_ERR_UNSUPPORTED_OPERATION]") == 2, "the class: %s", text);
+    MPI_Errhandler_free(&handler);
+    return end();
+}
