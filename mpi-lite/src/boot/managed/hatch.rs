@@ -38,16 +38,13 @@ use crate::boot::shared::send_once;
 const SECRET_BYTES: usize = 16;
 
 /// Bytes of a proof: HMAC-SHA-256, RFC 2104.
-pub(super) const PROOF_BYTES: usize = 32;
+const PROOF_BYTES: usize = 32;
 
 /// Random bytes in the name of a hatch.
 const NAME_BYTES: usize = 12;
 
 /// Protocol and pid, 4 bytes each, and the proof.
 const NOTE_BYTES: usize = 8 + PROOF_BYTES;
-
-/// Shows that its sender is a rank of the job.
-pub(super) type Proof = [u8; PROOF_BYTES];
 
 /// What the first rank of a node and the others know, and no other process. Debug output leaves its
 /// bytes out.
@@ -72,31 +69,44 @@ impl NodeSecret {
         Self(hmac::Key::new(HMAC_SHA256, text.as_bytes()))
     }
 
-    fn tag(&self, purpose: &[u8], rank: u32) -> Proof {
-        let tag = hmac::sign(&self.0, &[purpose, &rank.to_le_bytes()].concat());
-        tag.as_ref().try_into().unwrap_or([0; PROOF_BYTES])
-    }
-
     /// The name of the hatch that the first rank has for `rank`.
     fn name_for(&self, rank: u32) -> String {
-        name(&digits(&self.tag(b"name", rank)[..NAME_BYTES]))
+        let tag = hmac::sign(&self.0, &about(b"name", rank));
+        name(&digits(&tag.as_ref()[..NAME_BYTES]))
     }
 
-    /// The proof of `rank` to the first rank.
-    fn proof_of(&self, rank: u32) -> Proof {
-        self.tag(b"rank", rank)
+    /// The proof that `side` gives in the conversation of `rank` with the first rank.
+    pub(super) fn proof(&self, side: Side, rank: u32) -> Vec<u8> {
+        hmac::sign(&self.0, &side.about(rank)).as_ref().to_vec()
     }
 
-    /// The proof of the first rank to `rank`.
-    pub(super) fn proof_for(&self, rank: u32) -> Proof {
-        self.tag(b"first", rank)
+    /// Returns true if `proof` is that of `side`.
+    pub(super) fn has_proven(&self, side: Side, rank: u32, proof: &[u8]) -> bool {
+        hmac::verify(&self.0, &side.about(rank), proof).is_ok()
     }
+}
 
-    /// Returns true if `proof` is that of the first rank to `rank`.
-    pub(super) fn has_proven(&self, proof: &[u8], rank: u32) -> bool {
-        let message = [b"first".as_slice(), &rank.to_le_bytes()].concat();
-        hmac::verify(&self.0, &message, proof).is_ok()
+/// Who proves that it is a rank of the job.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Side {
+    /// The first rank of the node.
+    First,
+    /// Another rank of the node.
+    Other,
+}
+
+impl Side {
+    fn about(self, rank: u32) -> Vec<u8> {
+        let side: &[u8] = match self {
+            Self::First => b"first",
+            Self::Other => b"other",
+        };
+        about(side, rank)
     }
+}
+
+fn about(purpose: &[u8], rank: u32) -> Vec<u8> {
+    [purpose, &rank.to_le_bytes()].concat()
 }
 
 /// A stream that came through a hatch.
@@ -116,8 +126,6 @@ pub(super) struct Hatch {
     socket: UnixDatagram,
     /// The rank that is not the first one of the node.
     rank: u32,
-    /// Datagrams of strangers.
-    strays: u64,
 }
 
 impl Hatch {
@@ -134,21 +142,12 @@ impl Hatch {
 
     fn bind(name: &str, rank: u32) -> io::Result<Self> {
         let socket = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(name)?)?;
-        Ok(Self {
-            socket,
-            rank,
-            strays: 0,
-        })
+        Ok(Self { socket, rank })
     }
 
     /// The rank that is not the first one of the node.
     pub(super) fn rank(&self) -> u32 {
         self.rank
-    }
-
-    /// Datagrams of strangers that were thrown away.
-    pub(super) fn strays(&self) -> u64 {
-        self.strays
     }
 
     /// From now on only the hatch of this name can send to this one. Returns false if there is none
@@ -177,7 +176,7 @@ impl Hatch {
         let mut note = [0; NOTE_BYTES];
         note[..4].copy_from_slice(&PROTOCOL.to_le_bytes());
         note[4..8].copy_from_slice(&pid.to_le_bytes());
-        note[8..].copy_from_slice(&secret.proof_of(self.rank));
+        note[8..].copy_from_slice(&secret.proof(Side::Other, self.rank));
         send_once(&note, &[theirs.as_fd()], &self.socket)?;
         Ok(ours)
     }
@@ -186,12 +185,11 @@ impl Hatch {
     ///
     /// Throws away all else. A hatch that faces another one gets no more of it, so the number is
     /// bounded by the length of the queue.
-    pub(super) fn take(&mut self, secret: &NodeSecret) -> io::Result<Option<Passed>> {
-        let message = [b"rank".as_slice(), &self.rank.to_le_bytes()].concat();
+    pub(super) fn take(&self, secret: &NodeSecret) -> io::Result<Option<Passed>> {
         let mut note = [0; NOTE_BYTES + 1];
         while let Some(length) = self.look(&mut note, RecvFlags::PEEK)? {
             let is_note = length == NOTE_BYTES
-                && hmac::verify(&secret.0, &message, &note[8..NOTE_BYTES]).is_ok();
+                && secret.has_proven(Side::Other, self.rank, &note[8..NOTE_BYTES]);
             if is_note {
                 let word = |at: usize| [note[at], note[at + 1], note[at + 2], note[at + 3]];
                 return Ok(Some(Passed {
@@ -203,7 +201,6 @@ impl Hatch {
             // Without room for descriptors the system takes none out of the datagram: it can take
             // long to close one that a stranger has chosen.
             self.look(&mut note, RecvFlags::empty())?;
-            self.strays += 1;
         }
         Ok(None)
     }
@@ -251,4 +248,108 @@ fn digits(bytes: &[u8]) -> String {
         let _ = write!(text, "{byte:02x}");
         text
     })
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "ranks are threads")]
+mod tests {
+    use std::io::{Read, Write};
+    use std::thread;
+
+    use super::*;
+
+    const RANK: u32 = 3;
+
+    /// Sends to the hatch of this name, with a descriptor. Returns what the system answers.
+    fn knock(name: &str, note: &[u8]) -> io::Result<()> {
+        let stranger = UnixDatagram::unbound()?;
+        stranger.set_nonblocking(true)?;
+        stranger.connect_addr(&SocketAddr::from_abstract_name(name)?)?;
+        send_once(note, &[stranger.as_fd()], &stranger).map(drop)
+    }
+
+    fn fill(name: &str) {
+        while knock(name, &[0; NOTE_BYTES]).is_ok() {}
+        let refused = knock(name, b"").unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::WouldBlock, "{name}");
+    }
+
+    #[test]
+    fn a_stream_passes_though_strangers_have_filled_the_queues_of_both() {
+        let (secret, text) = NodeSecret::new().unwrap();
+        let first = Hatch::open_for(RANK, &secret).unwrap();
+        let (other, name) = Hatch::open(RANK).unwrap();
+        fill(&secret.name_for(RANK));
+        fill(&name);
+        let rank = thread::spawn(move || {
+            let secret = NodeSecret::of(&text);
+            assert!(other.face_first(&secret).unwrap());
+            // Blocks until the first rank has thrown away what is there.
+            let mut ours = other.pass(&secret, 42).unwrap();
+            ours.write_all(b"x").unwrap();
+            other
+        });
+        assert!(first.face(&name).unwrap());
+        let passed = std::iter::repeat_with(|| {
+            thread::yield_now();
+            first.take(&secret).unwrap()
+        });
+        let mut passed = passed.flatten().next().unwrap();
+        assert_eq!((passed.protocol, passed.pid), (PROTOCOL, 42));
+        let mut byte = [0];
+        passed.stream.read_exact(&mut byte).unwrap();
+        assert_eq!(byte, *b"x");
+        drop(rank.join().unwrap());
+    }
+
+    #[test]
+    fn a_hatch_that_faces_another_one_is_shut_to_everybody_else() {
+        let secret = NodeSecret::new().unwrap().0;
+        let first = Hatch::open_for(RANK, &secret).unwrap();
+        let (other, name) = Hatch::open(RANK).unwrap();
+        assert!(first.face(&name).unwrap());
+        assert!(other.face_first(&secret).unwrap());
+        for name in [&name, &secret.name_for(RANK)] {
+            let refused = knock(name, b"").unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::PermissionDenied);
+        }
+        assert!(first.take(&secret).unwrap().is_none());
+    }
+
+    #[test]
+    fn only_a_proof_of_this_rank_lets_a_stream_through() {
+        let secret = NodeSecret::new().unwrap().0;
+        let first = Hatch::open_for(RANK, &secret).unwrap();
+        let mut note = [0; NOTE_BYTES];
+        let proofs = [
+            NodeSecret::new().unwrap().0.proof(Side::Other, RANK),
+            secret.proof(Side::Other, RANK + 1),
+            secret.proof(Side::First, RANK),
+        ];
+        for proof in proofs {
+            note[8..].copy_from_slice(&proof);
+            knock(&secret.name_for(RANK), &note).unwrap();
+            assert!(first.take(&secret).unwrap().is_none());
+        }
+        note[8..].copy_from_slice(&secret.proof(Side::Other, RANK));
+        knock(&secret.name_for(RANK), &note[1..]).unwrap();
+        assert!(first.take(&secret).unwrap().is_none());
+        knock(&secret.name_for(RANK), &note).unwrap();
+        assert!(first.take(&secret).unwrap().is_some());
+    }
+
+    #[test]
+    fn nobody_is_faced_where_no_hatch_is() {
+        let (hatch, name) = Hatch::open(RANK).unwrap();
+        drop(hatch);
+        let secret = NodeSecret::new().unwrap().0;
+        let first = Hatch::open_for(RANK, &secret).unwrap();
+        assert!(!first.face(&name).unwrap());
+    }
+
+    #[test]
+    fn a_secret_does_not_show_in_debug_output() {
+        let (secret, text) = NodeSecret::new().unwrap();
+        assert!(!format!("{secret:?}").contains(&text));
+    }
 }

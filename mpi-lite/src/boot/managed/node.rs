@@ -24,7 +24,7 @@ use rustix::process::getpid;
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 
-use super::hatch::{Hatch, NodeSecret, Passed};
+use super::hatch::{Hatch, NodeSecret, Passed, Side};
 use crate::boot::protocol::{Frames, PROTOCOL, encode};
 use crate::boot::shared::{Beside, Shared};
 use crate::boot::waiting::{await_first, is_readable};
@@ -257,13 +257,14 @@ impl Neighbours {
         };
         let (pid, secret) = (pid.parse().unwrap_or(0), NodeSecret::of(text));
         let me = getpid().as_raw_nonzero().get();
-        let Some(hatch) = self.hatches.first() else {
-            return Ok(());
-        };
-        if hatch.face_first(&secret).map_err(no_socket)? {
-            let passed = hatch.pass(&secret, me);
-            let stream = passed.map_err(|_| Loss::Ended { rank: first, pid })?;
-            self.add(Peer::new(first, pid, stream))?;
+        // It stays open until the fence: the first rank connects its own one to it.
+        for hatch in std::mem::take(&mut self.hatches) {
+            if hatch.face_first(&secret).map_err(no_socket)? {
+                let passed = hatch.pass(&secret, me);
+                let stream = passed.map_err(|_| Loss::Ended { rank: first, pid })?;
+                self.add(Peer::new(first, pid, stream))?;
+                self.hatches.push(hatch);
+            }
         }
         self.secret = Some(secret);
         Ok(())
@@ -282,7 +283,7 @@ impl Neighbours {
         let Some(secret) = self.secret.take() else {
             return Ok(());
         };
-        for mut hatch in std::mem::take(&mut self.hatches) {
+        for hatch in std::mem::take(&mut self.hatches) {
             let rank = hatch.rank();
             match hatch.take(&secret).map_err(no_socket)? {
                 None => self.hatches.push(hatch),
@@ -320,7 +321,7 @@ impl Neighbours {
         };
         self.peers.iter_mut().try_for_each(|peer| {
             let message = Message::Welcome {
-                proof: ByteBuf::from(secret.proof_for(peer.rank)),
+                proof: ByteBuf::from(secret.proof(Side::First, peer.rank)),
                 ranks: ranks.to_vec(),
                 shares_memory: shared.is_some(),
             };
@@ -337,7 +338,7 @@ impl Neighbours {
             let first = first.ok_or_else(|| Loss::Broken("there is no first rank".into()))?;
             if let Some(welcome) = first.welcome.take() {
                 let secret = self.secret.take();
-                if !secret.is_some_and(|it| it.has_proven(&welcome.proof, me)) {
+                if !secret.is_some_and(|it| it.has_proven(Side::First, me, &welcome.proof)) {
                     // Its name was free, and a stranger has taken it.
                     return Err(first.lost());
                 }
@@ -437,4 +438,45 @@ impl Neighbours {
 
 fn no_socket(error: impl Display) -> Loss {
     broken("cannot open a socket for the ranks of this host", error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A stranger has taken the name of the first rank's hatch when that rank died.
+    #[test]
+    fn a_welcome_without_a_proof_is_the_end_of_the_first_rank() {
+        for is_proven in [true, false] {
+            let (secret, text) = NodeSecret::new().unwrap();
+            let there = Hatch::open_for(1, &secret).unwrap();
+            let (mut rank, _) = Neighbours::open(1).unwrap();
+            rank.connect(0, &format!("77:{text}")).unwrap();
+            let passed = there.take(&secret).unwrap().unwrap();
+            let side = if is_proven { Side::First } else { Side::Other };
+            let welcome = Message::Welcome {
+                proof: ByteBuf::from(secret.proof(side, 1)),
+                ranks: vec![0, 1],
+                shares_memory: false,
+            };
+            let mut first = Peer::new(0, passed.pid, passed.stream);
+            first.send(&welcome, None).unwrap();
+            match rank.await_welcome(1) {
+                Ok((ranks, None)) => assert!(is_proven && ranks == [0, 1]),
+                Err(Loss::Ended { rank: 0, pid: 77 }) => assert!(!is_proven),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn the_end_of_the_first_rank_is_seen_before_it_has_welcomed_anybody() {
+        let (first, text) = Neighbours::open_for(&[1]).unwrap();
+        let (mut rank, _) = Neighbours::open(1).unwrap();
+        rank.connect(0, &text).unwrap();
+        drop(first);
+        let lost = rank.await_welcome(1).unwrap_err();
+        let pid = getpid().as_raw_nonzero().get();
+        assert_eq!(lost, Loss::Ended { rank: 0, pid });
+    }
 }
