@@ -33,6 +33,7 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recv, re
 
 use crate::boot::protocol::PROTOCOL;
 use crate::boot::shared::send_once;
+use crate::boot::waiting::await_room;
 
 /// Bytes of a secret: as strong as the key of the job's cheapest seal needs.
 const SECRET_BYTES: usize = 16;
@@ -142,6 +143,7 @@ impl Hatch {
 
     fn bind(name: &str, rank: u32) -> io::Result<Self> {
         let socket = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(name)?)?;
+        socket.set_nonblocking(true)?;
         Ok(Self { socket, rank })
     }
 
@@ -177,8 +179,14 @@ impl Hatch {
         note[..4].copy_from_slice(&PROTOCOL.to_le_bytes());
         note[4..8].copy_from_slice(&pid.to_le_bytes());
         note[8..].copy_from_slice(&secret.proof(Side::Other, self.rank));
-        send_once(&note, &[theirs.as_fd()], &self.socket)?;
-        Ok(ours)
+        loop {
+            match send_once(&note, &[theirs.as_fd()], &self.socket) {
+                Ok(_) => return Ok(ours),
+                // A blocking call would stand in line behind strangers, who are not all woken.
+                Err(error) if error.kind() == ErrorKind::WouldBlock => await_room(&self.socket)?,
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     /// Takes the stream that the rank has passed, if it has come. Never blocks.
@@ -208,7 +216,7 @@ impl Hatch {
     /// Reads the next datagram, without waiting. Returns its length.
     fn look(&self, into: &mut [u8], flags: RecvFlags) -> io::Result<Option<usize>> {
         loop {
-            match recv(&self.socket, &mut *into, flags | RecvFlags::DONTWAIT) {
+            match recv(&self.socket, &mut *into, flags) {
                 Ok((_, length)) => return Ok(Some(length)),
                 Err(Errno::AGAIN) => return Ok(None),
                 Err(Errno::INTR) => {}
@@ -221,8 +229,7 @@ impl Hatch {
     fn receive(&self) -> io::Result<OwnedFd> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
-        let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
-        recvmsg(&self.socket, &mut [], &mut control, flags)?;
+        recvmsg(&self.socket, &mut [], &mut control, RecvFlags::CMSG_CLOEXEC)?;
         let came = control.drain().find_map(|message| match message {
             RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
             _ => None,
@@ -274,6 +281,23 @@ mod tests {
         assert_eq!(refused.kind(), ErrorKind::WouldBlock, "{name}");
     }
 
+    /// Lets a stranger wait for room in the full queue of the hatch of this name, for ever.
+    fn stand_in_line(name: &str) {
+        let address = SocketAddr::from_abstract_name(name).unwrap();
+        let (sender, receiver) = std::sync::mpsc::channel();
+        thread::spawn(move || {
+            let stranger = UnixDatagram::unbound().unwrap();
+            stranger.connect_addr(&address).unwrap();
+            sender.send(rustix::thread::gettid()).unwrap();
+            stranger.send(b"")
+        });
+        let thread = receiver.recv().unwrap().as_raw_nonzero();
+        let status = format!("/proc/self/task/{thread}/stat");
+        while !std::fs::read_to_string(&status).unwrap().contains(") S ") {
+            thread::yield_now();
+        }
+    }
+
     #[test]
     fn a_stream_passes_though_strangers_have_filled_the_queues_of_both() {
         let (secret, text) = NodeSecret::new().unwrap();
@@ -281,6 +305,10 @@ mod tests {
         let (other, name) = Hatch::open(RANK).unwrap();
         fill(&secret.name_for(RANK));
         fill(&name);
+        // More than those that the system wakes when the queue is emptied.
+        for _ in 0..30 {
+            stand_in_line(&secret.name_for(RANK));
+        }
         let rank = thread::spawn(move || {
             let secret = NodeSecret::of(&text);
             assert!(other.face_first(&secret).unwrap());
