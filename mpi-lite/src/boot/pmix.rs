@@ -210,8 +210,8 @@ fn join(
     Ok(Some(pmix))
 }
 
-/// Calls `PMIx_Init` in a thread of its own. With an address where nobody answers it takes more than
-/// half a minute. Returns `None` if it takes longer than `patience`; the thread is left behind.
+/// Calls `PMIx_Init` in a thread of its own. With an address where nobody answers it takes more
+/// than half a minute. Returns `None` if it takes longer than `patience`; the thread is left behind.
 #[expect(
     clippy::disallowed_methods,
     reason = "the library has no call that gives up"

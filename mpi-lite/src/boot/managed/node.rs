@@ -1,7 +1,7 @@
 //! How the ranks of a node meet that another process manager started.
 //!
-//! The first rank of a node gets a connection to each other one ([`Hatch`]). Over these it hands out
-//! the memory of the node ([`Shared`]) and the cards of all ranks. A connection that ends early
+//! The first rank of a node gets a connection to each other one ([`Hatch`]). Over these it hands
+//! out the memory of the node ([`Shared`]) and the cards of all ranks. A connection that ends early
 //! shows that a rank has died.
 //!
 //! ```text
