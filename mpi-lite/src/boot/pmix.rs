@@ -211,7 +211,8 @@ fn join(
 }
 
 /// Calls `PMIx_Init` in a thread of its own. With an address where nobody answers it takes more
-/// than half a minute. Returns `None` if it takes longer than `patience`; the thread is left behind.
+/// than half a minute. Returns `None` if it takes longer than `patience`; the thread is left
+/// behind.
 #[expect(
     clippy::disallowed_methods,
     reason = "the library has no call that gives up"

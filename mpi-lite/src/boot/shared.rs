@@ -90,8 +90,8 @@ impl Shared {
     }
 }
 
-/// Sends some of `bytes` with these descriptors. Returns how many bytes. Blocks until there is room,
-/// unless the socket is set to fail then.
+/// Sends some of `bytes` with these descriptors. Returns how many bytes. Blocks until there is
+/// room, unless the socket is set to fail then.
 pub(super) fn send_once(
     bytes: &[u8],
     beside: &[BorrowedFd<'_>],
