@@ -3,6 +3,7 @@
 //! used is an error with its name.
 
 use std::path::PathBuf;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use mpi_lite_tests::{Job, Outcome, Scratch, build, hosts_of_ranks, source_root, wait_until_gone};
@@ -76,6 +77,46 @@ fn a_job_of_twenty_ranks_starts_under_hydra_and_flux() {
     for (_, job) in managers(20) {
         let outcome = job.arg(&programs.who).run().expect_code(0);
         drop(hosts_of_ranks(&outcome, 20));
+    }
+}
+
+/// Runs a script in a network of its own, where Unix sockets without a file have their names, too.
+/// `"$@"` is what follows.
+fn namespace(script: &str) -> Job {
+    let line = "unshare -n ip link set lo up";
+    let mut words = line.split(' ');
+    let tried = Command::new(words.next().unwrap()).args(words).output();
+    let is_possible = tried.is_ok_and(|output| output.status.success());
+    assert!(is_possible, "`{line}` is needed (root, package iproute2)");
+    let script = format!("set -e; ip link set lo up; {script}");
+    Job::new("unshare").args(["-n", "sh", "-c", &script, "sh"])
+}
+
+/// The system lets a socket wait with as few connections, and messages, as can be.
+#[test]
+fn no_queue_of_the_system_is_too_short_for_the_ranks_of_a_node() {
+    let programs = Programs::new();
+    let shortest = "echo 1 > /proc/sys/net/core/somaxconn; \
+                    echo 0 > /proc/sys/net/unix/max_dgram_qlen; exec mpiexec.hydra -n 24 \"$@\"";
+    let outcome = namespace(shortest).arg(&programs.who).run();
+    drop(hosts_of_ranks(&outcome.expect_code(0), 24));
+}
+
+/// Rank 1 starts when the stranger has filled a queue that the first rank has opened.
+#[test]
+fn a_stranger_who_fills_every_socket_of_a_job_neither_ends_nor_hangs_it() {
+    let programs = Programs::new();
+    let stranger = source_root().join("tests/src/stranger.py");
+    let script = "stranger=$1; shift; \
+                  $USER_OF_STRANGER python3 \"$stranger\" > full & trap \"kill $!\" EXIT; \
+                  mpiexec.hydra -n 3 sh -c 'if [ $PMI_RANK = 1 ]; then \
+                  until [ -s full ]; do sleep 0.01; done; fi; exec \"$0\"' \"$@\"";
+    let nobody = "setpriv --reuid=65534 --regid=65534 --clear-groups";
+    for user in ["", nobody] {
+        let folder = programs.scratch.path();
+        let job = namespace(script).env("USER_OF_STRANGER", user);
+        let job = job.directory(folder).arg(&stranger).arg(&programs.who);
+        drop(hosts_of_ranks(&job.run().expect_code(0), 3));
     }
 }
 
@@ -184,6 +225,20 @@ const UNUSABLE: &[(&str, &[(&str, &str)])] = &[
         &[("LSF_PM_TASKID", "1"), ("LSB_HOSTS", "a a b b")],
     ),
     ("Flux", &[("FLUX_TASK_RANK", "1"), ("FLUX_JOB_SIZE", "4")]),
+    ("PMIx", &[("PMIX_NAMESPACE", "s.1"), ("PMIX_RANK", "1")]),
+    ("PMIx", &[("PMIX_NAMESPACE", "s.1"), ("PMIX_RANK", "0")]),
+    (
+        "prterun",
+        &[
+            ("PMIX_NAMESPACE", "s.1"),
+            ("PMIX_RANK", "0"),
+            ("PRTE_LAUNCHED", "1"),
+        ],
+    ),
+    (
+        "mpi-lite's mpirun",
+        &[("MPILITE_SIZE", "4"), ("MPILITE_RANK", "1")],
+    ),
 ];
 
 #[test]

@@ -59,13 +59,23 @@ pub enum BootError {
     #[error(
         "MPILITE_BOOT_FD={value} does not name the launcher's channel ({reason}); a wrapper \
          between mpirun and the program must leave this descriptor open (to run the program \
-         alone, unset MPILITE_BOOT_FD)"
+         alone, unset MPILITE_BOOT_FD MPILITE_SIZE)"
     )]
     Channel {
         /// The value of the variable.
         value: String,
         /// What is wrong with the descriptor.
         reason: String,
+    },
+    /// A wrapper has taken the variable of our launcher's channel away.
+    #[error(
+        "mpi-lite's mpirun started this program as one of {size} ranks (MPILITE_SIZE), but \
+         MPILITE_BOOT_FD is not set: a wrapper between mpirun and the program must keep this \
+         variable, and leave its descriptor open (to run the program alone, unset MPILITE_SIZE)"
+    )]
+    NoChannel {
+        /// How many ranks there are.
+        size: String,
     },
     /// The system lists no descriptors, so none can be checked.
     #[error(
@@ -437,6 +447,9 @@ pub enum Asked {
     Gone,
 }
 
+/// How many ranks our launcher has started; it sets this for scripts.
+const SIZE: &str = "MPILITE_SIZE";
+
 #[derive(Debug, PartialEq, Eq)]
 enum Origin {
     Launcher(RawFd),
@@ -463,6 +476,10 @@ fn origin(
     }
     if let Some(place) = pmi::place(&variable)? {
         return Ok(Origin::Pmi(place));
+    }
+    if let Some(size) = variable(SIZE).filter(|size| !size.is_empty() && size != "1") {
+        let size = size.to_string_lossy().escape_debug().to_string();
+        return Err(BootError::NoChannel { size });
     }
     if pmix::is_there(&variable) {
         return Ok(Origin::Pmix);
@@ -502,6 +519,15 @@ mod tests {
                 "{value:?}: {error}"
             );
         }
+    }
+
+    #[test]
+    fn a_rank_of_several_without_its_channel_is_an_error_that_says_how_to_run_alone() {
+        let error = origin_of(&[("MPILITE_SIZE", "4"), ("MPILITE_RANK", "1")]).unwrap_err();
+        let error = error.to_string();
+        assert!(error.contains("MPILITE_BOOT_FD is not set"), "{error}");
+        assert!(error.contains("unset MPILITE_SIZE"), "{error}");
+        assert_eq!(origin_of(&[("MPILITE_SIZE", "1")]).unwrap(), Origin::Alone);
     }
 
     #[test]

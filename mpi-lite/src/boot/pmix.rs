@@ -9,6 +9,8 @@ use std::fmt;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::mpsc::channel;
+use std::time::Duration;
 
 use libloading::Library;
 use rustix::event::{EventfdFlags, eventfd};
@@ -16,10 +18,13 @@ use rustix::io::write;
 
 use super::BootError;
 use super::managed::Interface;
-use super::waiting::await_first;
+use super::waiting::{ANSWER_PATIENCE, await_first, patiently};
 
 /// The library's name: its interface has kept this number from version 2 on.
 const LIBRARY: &str = "libpmix.so.2";
+
+/// The end of an error about a server that cannot be used.
+const ALONE: &str = " (to run the program alone, unset PMIX_NAMESPACE)";
 
 const NAMESPACE_BYTES: usize = 256;
 const KEY_BYTES: usize = 512;
@@ -148,28 +153,39 @@ pub(super) fn is_there(variable: &impl Fn(&str) -> Option<OsString>) -> bool {
 pub(super) fn connect(
     variable: &impl Fn(&str) -> Option<OsString>,
 ) -> Result<Option<Box<dyn Interface>>, BootError> {
-    let name = name(variable);
-    let functions = match load(variable) {
-        Ok(functions) => functions,
+    let (name, is_alone) = (name(variable), is_alone(variable));
+    let wrong = |what| BootError::Manager {
+        manager: name,
+        what,
+    };
+    match load(variable) {
+        Ok(functions) => match join(functions, name, ANSWER_PATIENCE)? {
+            Some(pmix) => Ok(Some(Box::new(pmix))),
+            None if is_alone => Ok(None),
+            None => Err(wrong(format!(
+                "speaks PMIx, but does not answer here: a container or a wrapper between them must \
+                 let its address (PMIX_SERVER_URI...) through{ALONE}"
+            ))),
+        },
         // A process that is alone needs no server.
-        Err(_) if is_alone(variable) => return Ok(None),
-        Err(reason) => {
-            return Err(BootError::Manager {
-                manager: name,
-                what: format!(
-                    "speaks PMIx, but {LIBRARY} cannot be loaded ({reason}): install it (Debian: \
-                     libpmix2), set LD_LIBRARY_PATH to its folder, or use mpi-lite's mpirun"
-                ),
-            });
-        }
+        Err(_) if is_alone => Ok(None),
+        Err(reason) => Err(wrong(format!(
+            "speaks PMIx, but {LIBRARY} cannot be loaded ({reason}): install it (Debian: \
+             libpmix2), set LD_LIBRARY_PATH to its folder, or use mpi-lite's mpirun{ALONE}"
+        ))),
+    }
+}
+
+/// Joins the job. Returns `None` if no server answers.
+fn join(
+    functions: Functions,
+    name: &'static str,
+    patience: Duration,
+) -> Result<Option<Pmix>, BootError> {
+    let Some((status, me)) = initialize(functions.init, patience)? else {
+        return Ok(None);
     };
-    let mut me = Proc {
-        namespace: [0; NAMESPACE_BYTES],
-        rank: 0,
-    };
-    // SAFETY: the library writes a process to `me`, and reads no infos.
-    let status = unsafe { (functions.init)(&raw mut me, std::ptr::null(), 0) };
-    if status == UNREACHABLE && is_alone(variable) {
+    if status == UNREACHABLE {
         return Ok(None);
     }
     let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
@@ -191,7 +207,31 @@ pub(super) fn connect(
     };
     pmix.size = size;
     pmix.appnum = pmix.number(me.rank, "pmix.appnum");
-    Ok(Some(Box::new(pmix)))
+    Ok(Some(pmix))
+}
+
+/// Calls `PMIx_Init` in a thread of its own. With an address where nobody answers it takes more
+/// than half a minute. Returns `None` if it takes longer than `patience`; the thread is left
+/// behind.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the library has no call that gives up"
+)]
+fn initialize(init: Init, patience: Duration) -> Result<Option<(c_int, Proc)>, BootError> {
+    let (sender, receiver) = channel();
+    let call = move || {
+        let mut me = Proc {
+            namespace: [0; NAMESPACE_BYTES],
+            rank: 0,
+        };
+        // SAFETY: the library writes a process to `me`, and reads no infos.
+        let status = unsafe { init(&raw mut me, std::ptr::null(), 0) };
+        // Nobody takes it if it comes too late.
+        let _ = sender.send((status, me));
+    };
+    let thread = std::thread::Builder::new().spawn(call);
+    thread.map_err(|error| BootError::System(format!("a thread for PMIx_Init: {error}")))?;
+    Ok(patiently(patience, |time| receiver.recv_timeout(time).ok()))
 }
 
 /// The server, by what else it leaves in the environment.
@@ -206,7 +246,8 @@ fn name(variable: &impl Fn(&str) -> Option<OsString>) -> &'static str {
     found.map_or("a server of PMIx", |(_, name)| name)
 }
 
-/// Returns true if the environment says that one process was started.
+/// Returns true if the environment says that one process was started. Where it does not say how
+/// many there are (`prterun`), each of several ones would take itself for rank 0 of 1.
 fn is_alone(variable: &impl Fn(&str) -> Option<OsString>) -> bool {
     const SIZES: [&str; 3] = [
         "OMPI_COMM_WORLD_SIZE",
@@ -214,7 +255,7 @@ fn is_alone(variable: &impl Fn(&str) -> Option<OsString>) -> bool {
         "JSM_NAMESPACE_SIZE",
     ];
     let known = SIZES.iter().find_map(|size| variable(size));
-    known.is_none_or(|size| size == "1")
+    known.is_some_and(|size| size == "1")
 }
 
 fn load(variable: &impl Fn(&str) -> Option<OsString>) -> Result<Functions, String> {
@@ -418,5 +459,57 @@ impl Interface for Pmix {
         // SAFETY: the library reads no infos.
         let status = unsafe { (self.functions.finalize)(std::ptr::null(), 0) };
         self.check(status, "PMIx_Finalize")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHORT: Duration = Duration::from_millis(20);
+
+    unsafe extern "C" fn refuse(_: *mut Proc, _: *const Info, _: usize) -> c_int {
+        UNREACHABLE
+    }
+
+    unsafe extern "C" fn stay(_: *mut Proc, _: *const Info, _: usize) -> c_int {
+        loop {
+            std::thread::park();
+        }
+    }
+
+    unsafe extern "C" fn succeed(me: *mut Proc, _: *const Info, _: usize) -> c_int {
+        // SAFETY: `initialize` passes a process.
+        unsafe { (*me).rank = 5 };
+        SUCCESS
+    }
+
+    #[test]
+    fn a_server_that_stays_silent_ends_the_wait_and_one_that_answers_is_taken() {
+        assert!(initialize(stay, SHORT).unwrap().is_none());
+        let long = Duration::from_secs(60);
+        let (status, _) = initialize(refuse, long).unwrap().unwrap();
+        assert_eq!(status, UNREACHABLE);
+        let (status, me) = initialize(succeed, long).unwrap().unwrap();
+        assert_eq!((status, me.rank), (SUCCESS, 5));
+    }
+
+    #[test]
+    fn a_process_is_alone_only_if_the_environment_says_so() {
+        for (set, expected) in [
+            (&[][..], false),
+            (&[("PMIX_RANK", "0")][..], false),
+            (&[("PMIX_RANK", "1")][..], false),
+            (&[("PRTE_LAUNCHED", "1")][..], false),
+            (&[("OMPI_COMM_WORLD_SIZE", "1")][..], true),
+            (&[("OMPI_COMM_WORLD_SIZE", "2")][..], false),
+            (&[("SLURM_STEP_NUM_TASKS", "1")][..], true),
+        ] {
+            let variable = |name: &str| {
+                let found = set.iter().find(|(other, _)| *other == name);
+                found.map(|(_, value)| OsString::from(value))
+            };
+            assert_eq!(is_alone(&variable), expected, "{set:?}");
+        }
     }
 }

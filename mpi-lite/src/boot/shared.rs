@@ -90,8 +90,13 @@ impl Shared {
     }
 }
 
-/// Sends some of `bytes` with these descriptors. Returns how many bytes.
-fn send_once(bytes: &[u8], beside: &[BorrowedFd<'_>], to: &UnixStream) -> io::Result<usize> {
+/// Sends some of `bytes` with these descriptors. Returns how many bytes. Blocks until there is
+/// room, unless the socket is set to fail then.
+pub(super) fn send_once(
+    bytes: &[u8],
+    beside: &[BorrowedFd<'_>],
+    to: impl AsFd,
+) -> io::Result<usize> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(PER_MESSAGE_MAX))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     if !beside.is_empty() {
@@ -99,7 +104,7 @@ fn send_once(bytes: &[u8], beside: &[BorrowedFd<'_>], to: &UnixStream) -> io::Re
     }
     loop {
         match sendmsg(
-            to,
+            &to,
             &[IoSlice::new(bytes)],
             &mut control,
             SendFlags::NOSIGNAL,

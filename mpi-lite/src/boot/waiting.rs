@@ -13,6 +13,13 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, fstat};
 use rustix::io::{Errno, ioctl_fionread};
 
+/// How long a process manager may take for an answer. It needs well below a millisecond, but some
+/// machines are very busy.
+pub(super) const ANSWER_PATIENCE: Duration = Duration::from_secs(20);
+
+/// In how many pieces [`patiently`] waits.
+const SLICES: u32 = 20;
+
 /// How often [`await_reader`] looks.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
 
@@ -31,6 +38,43 @@ pub(super) fn has_hung_up(descriptor: BorrowedFd<'_>) -> bool {
     let mut polled = [PollFd::new(&descriptor, PollFlags::RDHUP)];
     let gone = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
     poll(&mut polled, Some(&Timespec::default())).is_ok() && polled[0].revents().intersects(gone)
+}
+
+/// Calls `look`, which waits for at most the given time, until it returns something; for at most
+/// `patience` in all. A process that is stopped meanwhile loses one of many pieces of its patience,
+/// since what it waits for may have been stopped as well.
+pub(super) fn patiently<T>(
+    patience: Duration,
+    mut look: impl FnMut(Duration) -> Option<T>,
+) -> Option<T> {
+    (0..SLICES).find_map(|_| look(patience / SLICES))
+}
+
+/// Waits until something can be read, or the other side is gone. Returns false if that takes longer
+/// than `patience`.
+pub(super) fn await_bytes(descriptor: BorrowedFd<'_>, patience: Duration) -> bool {
+    let ready = patiently(patience, |time| {
+        let mut polled = [PollFd::new(&descriptor, PollFlags::IN)];
+        let time = Timespec::try_from(time).unwrap_or_default();
+        match poll(&mut polled, Some(&time)) {
+            Ok(0) | Err(Errno::INTR) => None,
+            // If this fails, reading finds what is wrong.
+            Ok(_) | Err(_) => Some(()),
+        }
+    });
+    ready.is_some()
+}
+
+/// Waits until something can be sent, or the other side is gone.
+pub(super) fn await_room(descriptor: impl AsFd) -> io::Result<()> {
+    let mut polled = [PollFd::new(&descriptor, PollFlags::OUT)];
+    loop {
+        match poll(&mut polled, None) {
+            Ok(_) => return Ok(()),
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
 }
 
 /// Waits until one of the descriptors is readable. Returns true if the first one is.

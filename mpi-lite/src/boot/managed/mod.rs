@@ -5,7 +5,7 @@
 //! ([`Neighbours`]), make the memory that a node shares, and exchange their cards.
 //!
 //! 1. Rank 0 publishes the key of the job. The first rank of each node publishes the name of its
-//!    host, and of the socket where the others of the node meet it. A fence.
+//!    host and a secret; each other rank publishes the name of its socket. A fence.
 //! 2. The others connect. A second fence: all that can connect have done so. A rank that cannot is
 //!    in a container of its own, and is a node of its own.
 //! 3. An exchange of cards: the first rank of a node collects its cards and publishes them at once.
@@ -14,6 +14,7 @@
 //! A manager may leave the others waiting when a rank dies (`srun` without `-K`). So the ranks of a
 //! node watch each other, and end the job.
 
+mod hatch;
 mod interface;
 pub(super) mod mapping;
 mod node;
@@ -78,13 +79,16 @@ impl Managed {
         fence(&mut *manager, &mut neighbours)?;
         let key = read_key(&mut *manager)?;
         let hosts = hosts(&mut *manager, &firsts)?;
-        if rank != first {
-            let name = needed(&mut *manager, first, "node")?;
-            let connected = Neighbours::connect(&name, first, rank);
-            if let Some(connected) = connected.map_err(|loss| lost(&*manager, loss))? {
-                neighbours = connected;
-            }
-        }
+        let connected = if rank == first {
+            let names = neighbours.expected().into_iter();
+            let names = names.map(|rank| needed(&mut *manager, rank, "hatch"));
+            let names: Vec<String> = names.collect::<Result<_, _>>()?;
+            neighbours.face(&names)
+        } else {
+            let secret = needed(&mut *manager, first, "node")?;
+            neighbours.connect(first, &secret)
+        };
+        connected.map_err(|loss| lost(&*manager, loss))?;
         fence(&mut *manager, &mut neighbours)?;
         let mut managed = Self {
             assignment: assignment(&*manager, key, hosts),
@@ -115,7 +119,7 @@ impl Managed {
         } else if self.neighbours.is_empty() {
             Ok((vec![me], None))
         } else {
-            self.neighbours.await_welcome()
+            self.neighbours.await_welcome(me)
         };
         let (ranks, shared) = met.map_err(|loss| self.lost(loss))?;
         let place = ranks.iter().position(|rank| *rank == me);
@@ -430,7 +434,7 @@ fn none(manager: &dyn Interface) -> Result<Neighbours, BootError> {
     Neighbours::none().map_err(|loss| lost(manager, loss))
 }
 
-/// Publishes what the first rank of a node says for all: its host, and where the others meet it.
+/// Publishes the host of each node, and by what its ranks find each other.
 fn open(manager: &mut dyn Interface, firsts: &[u32]) -> Result<Neighbours, BootError> {
     let me = manager.rank();
     let is_first = firsts[me as usize] == me;
@@ -438,12 +442,15 @@ fn open(manager: &mut dyn Interface, firsts: &[u32]) -> Result<Neighbours, BootE
         let host = rustix::system::uname().nodename().to_bytes().to_vec();
         manager.put("host", &URL_SAFE_NO_PAD.encode(host))?;
     }
-    let has_others = firsts.iter().filter(|first| **first == me).count() > 1;
-    if !(is_first && has_others) {
-        return none(manager);
-    }
-    let (neighbours, name) = Neighbours::open().map_err(|loss| lost(manager, loss))?;
-    manager.put("node", &name)?;
+    let is_of_mine = |rank: &u32| *rank != me && firsts[*rank as usize] == me;
+    let others: Vec<u32> = (0..manager.size()).filter(is_of_mine).collect();
+    let (opened, key) = match is_first {
+        true if others.is_empty() => return none(manager),
+        true => (Neighbours::open_for(&others), "node"),
+        false => (Neighbours::open(me), "hatch"),
+    };
+    let (neighbours, text) = opened.map_err(|loss| lost(manager, loss))?;
+    manager.put(key, &text)?;
     Ok(neighbours)
 }
 

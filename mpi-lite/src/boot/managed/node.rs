@@ -1,13 +1,12 @@
 //! How the ranks of a node meet that another process manager started.
 //!
-//! The first rank of a node opens a Unix socket without a file, whose name it publishes over the
-//! process manager; the others connect. The system vouches that they belong to the same user. Over
-//! these connections the first rank hands out the memory of the node ([`Shared`]) and the cards of
-//! all ranks. A connection that ends early shows that a rank has died.
+//! The first rank of a node gets a connection to each other one ([`Hatch`]). Over these it hands
+//! out the memory of the node ([`Shared`]) and the cards of all ranks. A connection that ends early
+//! shows that a rank has died.
 //!
 //! ```text
 //!    rank of the node              first rank of the node
-//!     | Here ------------------------> |
+//!     | one end of a stream ---------> |   through the hatch
 //!     | <-------------------- Welcome  |   with the descriptors of the node's memory
 //!     | Card ------------------------> |   (waits for the card of every rank)
 //!     | <---------------------- Cards  |
@@ -16,37 +15,27 @@
 //! ```
 
 use std::fmt::Display;
-use std::io::{self, ErrorKind, Write};
+use std::io::{ErrorKind, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
-use std::time::Duration;
+use std::os::unix::net::UnixStream;
 
 use rustix::event::epoll::{self, EventData, EventFlags};
-use rustix::net::sockopt::socket_peercred;
-use rustix::process::geteuid;
+use rustix::process::getpid;
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 
+use super::hatch::{Hatch, NodeSecret, Passed, Side};
 use crate::boot::protocol::{Frames, PROTOCOL, encode};
 use crate::boot::shared::{Beside, Shared};
 use crate::boot::waiting::{await_first, is_readable};
 
-/// How long a rank that has connected may take for its first message.
-const PATIENCE: Duration = Duration::from_secs(30);
-
 /// What the other ranks of a node send to its first one, and back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Message {
-    /// A rank of this node.
-    Here {
-        /// [`PROTOCOL`] of the library.
-        protocol: u32,
-        /// Its rank in the job.
-        rank: u32,
-    },
-    /// Answer to `Here`.
+    /// The first message of the first rank.
     Welcome {
+        /// Shows that it comes from the first rank.
+        proof: ByteBuf,
         /// The ranks that are on the node, ascending.
         ranks: Vec<u32>,
         /// Descriptors come beside this frame.
@@ -85,34 +74,31 @@ fn broken(what: &str, error: impl Display) -> Loss {
 /// Cards, one of a rank or those of all.
 pub(super) type Cards = Vec<Vec<u8>>;
 
+/// What the first rank welcomes another one with.
+#[derive(Debug)]
+struct Welcome {
+    proof: ByteBuf,
+    ranks: Vec<u32>,
+    shares_memory: bool,
+}
+
 /// A connection to another rank of the node.
 #[derive(Debug)]
 struct Peer {
-    /// Unknown until it has said so.
-    rank: Option<u32>,
+    rank: u32,
     pid: i32,
     stream: UnixStream,
     frames: Frames,
     beside: Beside,
-    /// The ranks of the node, and whether descriptors came with them.
-    welcome: Option<(Vec<u32>, bool)>,
+    welcome: Option<Welcome>,
     /// The cards that have come.
     cards: Option<Cards>,
     has_left: bool,
 }
 
 impl Peer {
-    fn new(rank: Option<u32>, stream: UnixStream) -> Result<Self, Loss> {
-        let because = |error: io::Error| broken("cannot talk to the ranks of this host", error);
-        let owner = socket_peercred(&stream).map_err(|errno| because(errno.into()))?;
-        let pid = owner.pid.as_raw_nonzero().get();
-        if owner.uid != geteuid() {
-            return Err(Loss::Broken(format!(
-                "process {pid} of another user connects to the ranks of this host"
-            )));
-        }
-        stream.set_read_timeout(Some(PATIENCE)).map_err(because)?;
-        Ok(Self {
+    fn new(rank: u32, pid: i32, stream: UnixStream) -> Self {
+        Self {
             rank,
             pid,
             stream,
@@ -121,16 +107,13 @@ impl Peer {
             welcome: None,
             cards: None,
             has_left: false,
-        })
+        }
     }
 
     fn lost(&self) -> Loss {
-        match self.rank {
-            Some(rank) => Loss::Ended {
-                rank,
-                pid: self.pid,
-            },
-            None => Loss::Broken(format!("process {} ended in MPI_Init", self.pid)),
+        Loss::Ended {
+            rank: self.rank,
+            pid: self.pid,
         }
     }
 
@@ -141,18 +124,6 @@ impl Peer {
             None => self.stream.write_all(&frame),
         };
         sent.map_err(|_| self.lost())
-    }
-
-    /// Waits for the next message.
-    fn receive(&mut self) -> Result<Message, Loss> {
-        loop {
-            let pid = self.pid;
-            let nonsense = |error| broken(&format!("process {pid} sent"), error);
-            if let Some(message) = self.frames.pop().map_err(nonsense)? {
-                return Ok(message);
-            }
-            self.read()?;
-        }
     }
 
     /// Reads once.
@@ -200,12 +171,15 @@ impl Peer {
                 return Err(Loss::Aborted);
             }
             Message::Welcome {
+                proof,
                 ranks,
                 shares_memory,
-            } => self.welcome = Some((ranks, shares_memory)),
-            Message::Here { .. } => {
-                let pid = self.pid;
-                return Err(Loss::Broken(format!("process {pid} sent a wrong message")));
+            } => {
+                self.welcome = Some(Welcome {
+                    proof,
+                    ranks,
+                    shares_memory,
+                });
             }
         }
         Ok(())
@@ -216,54 +190,84 @@ impl Peer {
 /// one to the first.
 #[derive(Debug)]
 pub(super) struct Neighbours {
-    listener: Option<UnixListener>,
+    /// The hatches whose streams have not come, or the one hatch of a rank that is not the first.
+    hatches: Vec<Hatch>,
+    /// Nobody else knows it. The first rank of a node has it from the start.
+    secret: Option<NodeSecret>,
     peers: Vec<Peer>,
     /// Readable if a connection is.
     watch: OwnedFd,
 }
 
 impl Neighbours {
-    fn new(listener: Option<UnixListener>) -> Result<Self, Loss> {
+    /// Without neighbours.
+    pub(super) fn none() -> Result<Self, Loss> {
         let watch = epoll::create(epoll::CreateFlags::CLOEXEC);
         Ok(Self {
-            listener,
+            hatches: Vec::new(),
+            secret: None,
             peers: Vec::new(),
             watch: watch.map_err(|errno| broken("epoll", errno))?,
         })
     }
 
-    /// Without neighbours.
-    pub(super) fn none() -> Result<Self, Loss> {
-        Self::new(None)
+    /// Opens the hatches of the first rank for the other ranks of its node. Returns the text by
+    /// which these find them and prove that they are ranks.
+    pub(super) fn open_for(others: &[u32]) -> Result<(Self, String), Loss> {
+        let (secret, text) = NodeSecret::new().map_err(no_socket)?;
+        let hatches = others.iter().map(|rank| Hatch::open_for(*rank, &secret));
+        let mut neighbours = Self::none()?;
+        neighbours.hatches = hatches.collect::<Result<_, _>>().map_err(no_socket)?;
+        neighbours.secret = Some(secret);
+        let pid = getpid().as_raw_nonzero();
+        Ok((neighbours, format!("{pid}:{text}")))
     }
 
-    /// Opens the socket of the first rank. Returns its name, in letters and digits.
-    pub(super) fn open() -> Result<(Self, String), Loss> {
-        let because = |error| broken("cannot open a socket for the ranks of this host", error);
-        let name = random_name()?;
-        let address = SocketAddr::from_abstract_name(&name).map_err(because)?;
-        let listener = UnixListener::bind_addr(&address).map_err(because)?;
-        listener.set_nonblocking(true).map_err(because)?;
-        Ok((Self::new(Some(listener))?, name))
+    /// Opens the hatch of another rank. Returns its name.
+    pub(super) fn open(me: u32) -> Result<(Self, String), Loss> {
+        let (hatch, name) = Hatch::open(me).map_err(no_socket)?;
+        let mut neighbours = Self::none()?;
+        neighbours.hatches.push(hatch);
+        Ok((neighbours, name))
     }
 
-    /// Connects to the first rank of the node. Returns `None` if no socket of this name can be
-    /// reached: the process is on another host, or in another container.
-    pub(super) fn connect(name: &str, first: u32, me: u32) -> Result<Option<Self>, Loss> {
-        let because = |error| broken("cannot connect to the ranks of this host", error);
-        let address = SocketAddr::from_abstract_name(name).map_err(because)?;
-        let Ok(stream) = UnixStream::connect_addr(&address) else {
-            return Ok(None);
+    /// The ranks that the hatches of the first rank are for.
+    pub(super) fn expected(&self) -> Vec<u32> {
+        self.hatches.iter().map(Hatch::rank).collect()
+    }
+
+    /// Lets each hatch of the first rank face that of its rank, by their names, and takes what has
+    /// come. A rank whose hatch is not to be found is on another host, or in another container.
+    pub(super) fn face(&mut self, names: &[String]) -> Result<(), Loss> {
+        let mut facing = Vec::new();
+        for (hatch, name) in std::mem::take(&mut self.hatches).into_iter().zip(names) {
+            if hatch.face(name).map_err(no_socket)? {
+                facing.push(hatch);
+            }
+        }
+        self.hatches = facing;
+        self.take_passed()
+    }
+
+    /// Connects to `first`, the first rank of the node, which has published `text`. Stays without
+    /// neighbours if it cannot be reached: one of both is on another host, or in another container.
+    pub(super) fn connect(&mut self, first: u32, text: &str) -> Result<(), Loss> {
+        let Some((pid, text)) = text.split_once(':') else {
+            return Err(Loss::Broken(format!("rank {first} gave no secret")));
         };
-        let mut peer = Peer::new(Some(first), stream)?;
-        let here = Message::Here {
-            protocol: PROTOCOL,
-            rank: me,
-        };
-        peer.send(&here, None)?;
-        let mut neighbours = Self::new(None)?;
-        neighbours.add(peer)?;
-        Ok(Some(neighbours))
+        let (pid, secret) = (pid.parse().unwrap_or(0), NodeSecret::of(text));
+        let me = getpid().as_raw_nonzero().get();
+        // It stays open until the fence: the first rank connects its own one to it.
+        for hatch in std::mem::take(&mut self.hatches) {
+            if hatch.face_first(&secret).map_err(no_socket)? {
+                let passed = hatch.pass(&secret, me);
+                let stream = passed.map_err(|_| Loss::Ended { rank: first, pid })?;
+                self.add(Peer::new(first, pid, stream))?;
+                self.hatches.push(hatch);
+            }
+        }
+        self.secret = Some(secret);
+        Ok(())
     }
 
     fn add(&mut self, peer: Peer) -> Result<(), Loss> {
@@ -274,65 +278,78 @@ impl Neighbours {
         Ok(())
     }
 
+    /// Takes the streams that have come. Their hatches are closed.
+    fn take_passed(&mut self) -> Result<(), Loss> {
+        let Some(secret) = self.secret.take() else {
+            return Ok(());
+        };
+        for hatch in std::mem::take(&mut self.hatches) {
+            let rank = hatch.rank();
+            match hatch.take(&secret).map_err(no_socket)? {
+                None => self.hatches.push(hatch),
+                Some(passed) if passed.protocol == PROTOCOL => {
+                    let Passed { stream, pid, .. } = passed;
+                    self.add(Peer::new(rank, pid, stream))?;
+                }
+                Some(_) => {
+                    return Err(Loss::Broken(format!(
+                        "rank {rank} uses another version of mpi-lite than the first rank of its \
+                         host"
+                    )));
+                }
+            }
+        }
+        self.secret = Some(secret);
+        Ok(())
+    }
+
     /// Admits all that have connected to the first rank. `me` is that rank. Returns the ranks of
     /// the node, ascending.
     pub(super) fn admit(&mut self, me: u32) -> Result<Vec<u32>, Loss> {
-        let mut ranks = vec![me];
-        while let Some(stream) = self.accept()? {
-            let mut peer = Peer::new(None, stream)?;
-            let rank = match peer.receive()? {
-                Message::Here { protocol, rank } if protocol == PROTOCOL => rank,
-                Message::Here { rank, .. } => {
-                    return Err(Loss::Broken(format!(
-                        "rank {rank} uses another version of mpi-lite than rank {me}"
-                    )));
-                }
-                _ => return Err(peer.lost()),
-            };
-            peer.rank = Some(rank);
-            ranks.push(rank);
-            self.add(peer)?;
-        }
+        self.take_passed()?;
+        self.hatches.clear();
+        let others = self.peers.iter().map(|peer| peer.rank);
+        let mut ranks: Vec<u32> = std::iter::once(me).chain(others).collect();
         ranks.sort_unstable();
-        self.listener = None;
         Ok(ranks)
-    }
-
-    fn accept(&mut self) -> Result<Option<UnixStream>, Loss> {
-        loop {
-            match self.listener.as_ref().map(UnixListener::accept) {
-                None => return Ok(None),
-                Some(Ok((stream, _))) => return Ok(Some(stream)),
-                Some(Err(error)) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
-                Some(Err(error)) if error.kind() == ErrorKind::Interrupted => {}
-                Some(Err(error)) => return Err(broken("accept", error)),
-            }
-        }
     }
 
     /// Sends the ranks of the node to all that were admitted, and what they share.
     pub(super) fn welcome(&mut self, ranks: &[u32], shared: Option<&Shared>) -> Result<(), Loss> {
-        let message = Message::Welcome {
-            ranks: ranks.to_vec(),
-            shares_memory: shared.is_some(),
+        let Some(secret) = self.secret.take() else {
+            return Ok(());
         };
-        self.peers
-            .iter_mut()
-            .try_for_each(|peer| peer.send(&message, shared))
+        self.peers.iter_mut().try_for_each(|peer| {
+            let message = Message::Welcome {
+                proof: ByteBuf::from(secret.proof(Side::First, peer.rank)),
+                ranks: ranks.to_vec(),
+                shares_memory: shared.is_some(),
+            };
+            peer.send(&message, shared)
+        })
     }
 
     /// Waits for the ranks of the node and what they share. They may come before the fence ends
-    /// that this rank is in.
-    pub(super) fn await_welcome(&mut self) -> Result<(Vec<u32>, Option<Shared>), Loss> {
+    /// that this rank is in. `me` is this rank.
+    pub(super) fn await_welcome(&mut self, me: u32) -> Result<(Vec<u32>, Option<Shared>), Loss> {
+        self.hatches.clear();
         loop {
             let first = self.peers.first_mut();
             let first = first.ok_or_else(|| Loss::Broken("there is no first rank".into()))?;
-            if let Some((ranks, shares_memory)) = first.welcome.take() {
-                let needed = if shares_memory { ranks.len() + 1 } else { 0 };
+            if let Some(welcome) = first.welcome.take() {
+                let secret = self.secret.take();
+                if !secret.is_some_and(|it| it.has_proven(Side::First, me, &welcome.proof)) {
+                    // Its name was free, and a stranger has taken it.
+                    return Err(first.lost());
+                }
+                let needed = match welcome.shares_memory {
+                    true => welcome.ranks.len() + 1,
+                    false => 0,
+                };
                 let beside = std::mem::take(&mut first.beside);
                 let shared = beside.sort_for(needed);
                 let shared = shared.map_err(|error| Loss::Broken(error.to_string()))?;
-                return Ok((ranks, shared));
+                return Ok((welcome.ranks, shared));
             }
             self.wait();
             self.look()?;
@@ -364,7 +381,7 @@ impl Neighbours {
         }
         let taken = self.peers.iter_mut().filter_map(|peer| {
             let cards = peer.cards.take()?;
-            Some((peer.rank?, cards))
+            Some((peer.rank, cards))
         });
         Ok(taken.collect())
     }
@@ -419,10 +436,47 @@ impl Neighbours {
     }
 }
 
-fn random_name() -> Result<String, Loss> {
-    let mut bytes = [0; 12];
-    let filled = ring::rand::SecureRandom::fill(&ring::rand::SystemRandom::new(), &mut bytes);
-    filled.map_err(|_| Loss::Broken("the system has no random numbers".into()))?;
-    let digits = bytes.iter().map(|byte| format!("{byte:02x}"));
-    Ok(format!("mpi-lite-{}", digits.collect::<String>()))
+fn no_socket(error: impl Display) -> Loss {
+    broken("cannot open a socket for the ranks of this host", error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A stranger has taken the name of the first rank's hatch when that rank died.
+    #[test]
+    fn a_welcome_without_a_proof_is_the_end_of_the_first_rank() {
+        for is_proven in [true, false] {
+            let (secret, text) = NodeSecret::new().unwrap();
+            let there = Hatch::open_for(1, &secret).unwrap();
+            let (mut rank, _) = Neighbours::open(1).unwrap();
+            rank.connect(0, &format!("77:{text}")).unwrap();
+            let passed = there.take(&secret).unwrap().unwrap();
+            let side = if is_proven { Side::First } else { Side::Other };
+            let welcome = Message::Welcome {
+                proof: ByteBuf::from(secret.proof(side, 1)),
+                ranks: vec![0, 1],
+                shares_memory: false,
+            };
+            let mut first = Peer::new(0, passed.pid, passed.stream);
+            first.send(&welcome, None).unwrap();
+            match rank.await_welcome(1) {
+                Ok((ranks, None)) => assert!(is_proven && ranks == [0, 1]),
+                Err(Loss::Ended { rank: 0, pid: 77 }) => assert!(!is_proven),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn the_end_of_the_first_rank_is_seen_before_it_has_welcomed_anybody() {
+        let (first, text) = Neighbours::open_for(&[1]).unwrap();
+        let (mut rank, _) = Neighbours::open(1).unwrap();
+        rank.connect(0, &text).unwrap();
+        drop(first);
+        let lost = rank.await_welcome(1).unwrap_err();
+        let pid = getpid().as_raw_nonzero().get();
+        assert_eq!(lost, Loss::Ended { rank: 0, pid });
+    }
 }

@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use super::one;
 use super::two::Two;
@@ -323,4 +324,50 @@ fn a_manager_that_is_gone_is_an_error() {
         one::begin(&mut wire),
         Err(BootError::ManagerGone { .. })
     ));
+}
+
+/// Answers each of these lines, and then is silent.
+fn silent_after(answers: &[&str]) -> (Wire, UnixStream) {
+    let (ours, mut theirs) = UnixStream::pair().unwrap();
+    for answer in answers {
+        theirs.write_all(answer.as_bytes()).unwrap();
+    }
+    let wire = Wire::over(ours.into(), "a manager", None);
+    (wire.with_patience(Duration::from_millis(20)), theirs)
+}
+
+#[test]
+fn a_manager_that_is_silent_is_an_error_that_names_it_and_the_command() {
+    let (mut wire, _theirs) = silent_after(&[]);
+    let error = one::begin(&mut wire).unwrap_err().to_string();
+    assert!(error.contains("a manager, which"), "{error}");
+    assert!(error.contains("has not answered 'cmd=init'"), "{error}");
+    let refusal = "cmd=response_to_init rc=-1 pmi_version=2\n";
+    let (mut wire, _theirs) = silent_after(&[refusal]);
+    assert!(!one::begin(&mut wire).unwrap());
+    let error = Two::new(wire, 0, "1.0").unwrap_err().to_string();
+    assert!(error.contains("has not answered 'cmd=init'"), "{error}");
+    let begun = "cmd=response_to_init rc=0\n";
+    let (wire, _theirs) = silent_after(&[begun, "    12cmd=fulli"]);
+    let error = Two::new(wire, 0, "1.0").unwrap_err().to_string();
+    assert!(error.contains("has not answered 'cmd=fullinit'"), "{error}");
+    let ready = ["cmd=appnum appnum=0\n", "cmd=my_kvsname kvsname=x\n"];
+    let (wire, _theirs) = silent_after(&ready);
+    let mut manager = one::One::new(wire, 0, 2).unwrap();
+    let error = manager.put("key", "a-secret").unwrap_err().to_string();
+    assert!(error.contains("has not answered 'cmd=put'"), "{error}");
+    assert!(!error.contains("a-secret"), "{error}");
+}
+
+#[test]
+fn what_a_manager_refuses_is_named_without_its_value() {
+    let frame = |body: &str| format!("{:6}{body}", body.len());
+    let full = frame("cmd=fullinit-response;rank=0;size=2;rc=0;");
+    let refusal = frame("cmd=kvs-put-response;rc=1;errmsg=no room;");
+    let begun = "cmd=response_to_init rc=0\n";
+    let (wire, _theirs) = silent_after(&[begun, &full, &refusal]);
+    let mut manager = Two::new(wire, 0, "1.0").unwrap();
+    let error = manager.put("key", "a-secret").unwrap_err().to_string();
+    assert!(error.contains("refused 'cmd=kvs-put': no room"), "{error}");
+    assert!(!error.contains("a-secret"), "{error}");
 }

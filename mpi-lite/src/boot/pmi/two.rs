@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 
 use super::fields::Fields;
 use super::one::key_of;
-use super::wire::Wire;
+use super::wire::{Wire, command};
 use crate::boot::BootError;
 use crate::boot::managed::{Interface, mapping};
 
@@ -104,7 +104,8 @@ impl Two {
             true => Ok(answer),
             false => {
                 let why = answer.get("errmsg").unwrap_or("no reason").to_string();
-                Err(self.wire.wrong(format!("refused '{body}': {why}")))
+                let (command, why) = (command(body), why.escape_debug());
+                Err(self.wire.wrong(format!("refused '{command}': {why}")))
             }
         }
     }

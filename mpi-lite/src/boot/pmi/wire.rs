@@ -4,14 +4,16 @@
     reason = "adopts the descriptor that the process manager left in the environment"
 )]
 
-use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::FileTypeExt;
+use std::time::Duration;
 
 use rustix::io::{Errno, FdFlags, fcntl_setfd, read, write};
 
 use crate::boot::BootError;
-use crate::boot::waiting::await_first;
+use crate::boot::waiting::{ANSWER_PATIENCE, await_bytes, await_first};
 
 /// The longest request in bytes: Slurm reads one with a single call for 1,024.
 const REQUEST_MAX: usize = 1000;
@@ -24,6 +26,10 @@ const ANSWER_MAX: usize = 1 << 20;
 pub(super) struct Wire {
     descriptor: OwnedFd,
     received: Vec<u8>,
+    /// The command that was sent last, for messages.
+    command: String,
+    /// How long an answer may take.
+    patience: Duration,
     /// The process manager, for messages.
     pub(super) name: &'static str,
     /// This host's address on the connection, if it crosses the network.
@@ -53,12 +59,8 @@ impl Wire {
     }
 
     /// Connects to the address that `PMI_PORT` names.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "in Init a rank waits for nothing else"
-    )]
     pub(super) fn connect(address: &str, name: &'static str) -> Result<Self, BootError> {
-        let connected = TcpStream::connect(address);
+        let connected = connect(address, ANSWER_PATIENCE);
         let stream = connected.map_err(|error| BootError::ManagerChannel {
             manager: name,
             variable: "PMI_PORT",
@@ -74,6 +76,8 @@ impl Wire {
         Self {
             descriptor,
             received: Vec::new(),
+            command: String::new(),
+            patience: ANSWER_PATIENCE,
             name,
             address,
         }
@@ -99,6 +103,12 @@ impl Wire {
         BootError::ManagerGone { manager: self.name }
     }
 
+    /// Changes how long an answer may take.
+    #[cfg(test)]
+    pub(super) fn with_patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
+    }
+
     /// Sends a request, in one piece: a manager may read it with one call.
     pub(super) fn send(&mut self, request: &str) -> Result<(), BootError> {
         if request.len() > REQUEST_MAX {
@@ -107,6 +117,7 @@ impl Wire {
                 "takes requests of {REQUEST_MAX} bytes at most, not of {bytes}"
             )));
         }
+        self.command = command(request).into();
         let mut rest = request.as_bytes();
         while !rest.is_empty() {
             match write(&self.descriptor, rest) {
@@ -134,6 +145,13 @@ impl Wire {
     }
 
     fn read(&mut self) -> Result<(), BootError> {
+        if !await_bytes(self.descriptor(), self.patience) {
+            let (command, seconds) = (&self.command, self.patience.as_secs_f64());
+            return Err(self.wrong(format!(
+                "has not answered '{command}' for {seconds} seconds: it is stopped, or does not \
+                 speak as it should; look after it, or start the job with mpi-lite's mpirun"
+            )));
+        }
         let mut bytes = [0; 4096];
         match read(&self.descriptor, &mut bytes) {
             Ok(0) => Err(self.gone()),
@@ -157,4 +175,23 @@ impl Wire {
         let awaited = await_first(self.descriptor.as_fd(), watch);
         awaited.map_err(|error| BootError::System(format!("poll: {error}")))
     }
+}
+
+/// Connects to `host:port`, and waits so long for each address of the host.
+fn connect(address: &str, patience: Duration) -> io::Result<TcpStream> {
+    let mut failure = io::Error::from(io::ErrorKind::NotFound);
+    for address in address.to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, patience) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => failure = error,
+        }
+    }
+    Err(failure)
+}
+
+/// The command of a request, without its values: the key of the job is among them.
+pub(super) fn command(request: &str) -> &str {
+    let request = request.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ');
+    let end = request.find([' ', ';', '\n']);
+    &request[..end.unwrap_or(request.len())]
 }
