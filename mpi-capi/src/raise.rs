@@ -3,6 +3,7 @@
 use core::cell::Cell;
 use core::ffi::c_int;
 
+use mpi_lite::boot::state::FailedCall;
 use parking_lot::Mutex;
 
 use crate::abi::{self, Handle};
@@ -109,6 +110,10 @@ impl Call {
         let Some(InCharge { handler, object }) = self.in_charge(&error) else {
             return code;
         };
+        *LIBRARY.failed_call.lock() = Some(FailedCall {
+            name: self.symbol.name.into(),
+            why: error.to_string(),
+        });
         match handler {
             abi::MPI_ERRORS_RETURN => {}
             abi::MPI_ERRORS_ARE_FATAL | abi::MPI_ERRORS_ABORT => self.stop(&error, show),
