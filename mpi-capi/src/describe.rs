@@ -3,7 +3,7 @@
 
 use std::sync::OnceLock;
 
-use mpi_lite::boot::state::{CommunicatorState, Operation, ThreadState};
+use mpi_lite::boot::state::{CommunicatorState, FailedCall, Operation, ThreadState};
 use mpi_lite::engine::Program;
 use mpi_lite::ids::Context;
 
@@ -65,6 +65,10 @@ impl Program for Caller {
         // Also of another thread's record nothing is read here but the static symbol.
         let called = LIBRARY.last().called();
         called.map_or_else(String::new, |symbol| symbol.name.to_owned())
+    }
+
+    fn failed_call(&self) -> FailedCall {
+        LIBRARY.failed_call.lock().clone().unwrap_or_default()
     }
 
     fn has_calling_threads(&self) -> bool {

@@ -11,6 +11,7 @@ use std::io::Write as _;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
+use mpi_lite::boot::state::FailedCall;
 use mpi_lite::comm::Group;
 use mpi_lite::data::{self, Basic};
 use mpi_lite::ids::Context;
@@ -120,6 +121,8 @@ pub struct Library {
     pub(crate) world_stage: AtomicU8,
     /// What was entered last: what a panic or the report of a job that hangs names.
     last: Last,
+    /// The call that has returned an error last, for the report of a job that hangs.
+    pub failed_call: Mutex<Option<FailedCall>>,
     /// The reduction that was entered last: it may call an operator of the program.
     reduction: AtomicPtr<Symbol>,
     /// The function of the program that runs inside that call, from 1: `Callback`; 0 for none.
@@ -186,6 +189,7 @@ pub static LIBRARY: Library = Library {
     uses: Mutex::new(Uses::NONE),
     world_stage: AtomicU8::new(Stage::Before as u8),
     last: Last::nothing(),
+    failed_call: Mutex::new(None),
     reduction: AtomicPtr::new(core::ptr::null_mut()),
     callback: AtomicU8::new(0),
     process: OnceLock::new(),

@@ -3,6 +3,7 @@
 use core::cell::Cell;
 use core::ffi::c_int;
 
+use mpi_lite::boot::state::FailedCall;
 use parking_lot::Mutex;
 
 use crate::abi::{self, Handle};
@@ -113,6 +114,12 @@ impl Call {
         if error.is_unsupported() && LIBRARY.missing.lock().insert(self.symbol.name) {
             // Programs that get errors back seldom tell which function it was.
             LIBRARY.print(&self.line(&error, show));
+        }
+        if in_charge.is_some() {
+            *LIBRARY.failed_call.lock() = Some(FailedCall {
+                name: self.symbol.name.into(),
+                why: error.to_string(),
+            });
         }
         match in_charge {
             Some(InCharge { handler, object }) if handler != abi::MPI_ERRORS_RETURN => {

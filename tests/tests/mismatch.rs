@@ -135,6 +135,21 @@ fn check(case: &str, words: &[&str]) {
     }
 }
 
+/// Nobody waits for the process that misses it, so the end of the program shows it.
+#[test]
+fn a_collective_that_one_rank_missed_is_named_at_the_end() {
+    for (case, call) in [
+        ("bcast nothing", "MPI_Bcast(root 0)"),
+        ("scatter nothing", "MPI_Scatter(root 0)"),
+        ("nothing reduce", "MPI_Reduce(root 0)"),
+        ("nothing gather", "MPI_Gather(root 0)"),
+        ("bcast nothing copy", "MPI_Bcast(root 0)"),
+        ("nothing reduce copy", "MPI_Reduce(root 0)"),
+    ] {
+        check(case, &["in MPI_Finalize", call, "never"]);
+    }
+}
+
 #[test]
 fn different_roots_of_a_bcast_are_named() {
     check("roots", &["MPI_Bcast(root "]);
@@ -216,6 +231,27 @@ fn leftovers_of_a_program_are_reported_if_the_setting_asks_for_it() {
         let told = told.expect_stderr("messages never received: 2 (the first from rank 0, tag 5)");
         let told = told.expect_stderr("requests never completed or freed: 1");
         assert_eq!(told.stderr.lines().count(), 1, "{}", told.report());
+    }
+}
+
+/// What a process gives to itself must fill its place, as what it gives to others must.
+#[test]
+fn a_short_contribution_to_a_collective_is_an_error() {
+    let scratch = Scratch::new("mismatch-short");
+    let binary = build("tests/c/faults/short_block.c", &scratch);
+    for transport in TRANSPORTS {
+        for call in [
+            "allgather",
+            "allgatherv",
+            "alltoall",
+            "alltoallv",
+            "gather",
+            "scatter",
+        ] {
+            let job = Job::mpirun(2).args(["--transport", transport]);
+            let outcome = job.arg(&binary).arg(call).run().expect_failure();
+            outcome.expect_line(&["4 bytes", "40", "the same amount of data"]);
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use mpi_lite::boot::state::{HeldMessage, Operation};
 
 use super::analysis::{Finding, Link, Reason};
 use super::collectives::Mixed;
-use super::communicators::Id;
+use super::communicators::{Id, states};
 use super::near::{Difference, Near};
 use super::ranks::in_words;
 use super::waits::{Nature, Wait};
@@ -17,17 +17,42 @@ const CLAUSES_MAX: usize = 6;
 impl Finding<'_> {
     /// A reason as a sentence, without "reason: ".
     pub(super) fn sentence(&self, reason: &Reason<'_>) -> String {
+        let failed = self.failed_call(reason);
         let sentence = match reason {
             Reason::Cycle(links) => self.cycle(links),
             Reason::Near(wait, near) => self.near_sentence(*wait, near),
-            Reason::Mixed(mixed) => self.mixed(mixed),
+            Reason::Mixed(mixed) => self.mixed(mixed, failed.as_deref()),
             Reason::End(nature, ranks, links) => self.end(*nature, ranks, links),
             Reason::AnySource(wait, over) => self.any_source(*wait, over.as_ref()),
             Reason::OtherCollective(wait, held) => self.other_collective(*wait, held),
             Reason::OnItsWay(wait) => self.on_its_way(*wait),
             Reason::NotFound => "no reason found: see the lines above".into(),
         };
+        let sentence = match (reason, failed) {
+            (Reason::Mixed(_), _) | (_, None) => sentence,
+            (_, Some(failed)) => format!("{sentence}; {failed}"),
+        };
         printable_line(&sentence)
+    }
+
+    /// `MPI_Bcast has failed on rank 0: the error`, if ranks wait in a collective that has returned
+    /// an error on another rank.
+    fn failed_call(&self, reason: &Reason<'_>) -> Option<String> {
+        let waits = reason.waits();
+        let is_in = |wait: &Wait<'_>, call: &str| match wait.operation {
+            Operation::Collective { name, .. } => name == call,
+            _ => false,
+        };
+        let has_left = |rank: u32, call: &str| {
+            let mut others = waits.iter().filter(|wait| is_in(wait, call)).peekable();
+            others.peek().is_some() && others.all(|wait| wait.rank != rank)
+        };
+        let mut failed = states(self.snapshot).map(|(rank, state)| (rank, &state.failed_call));
+        let (rank, call) = failed.find(|(rank, call)| has_left(*rank, &call.name))?;
+        Some(format!(
+            "{} has failed on rank {rank}: {}",
+            call.name, call.why
+        ))
     }
 
     fn cycle(&self, links: &[Link<'_>]) -> String {
@@ -151,7 +176,7 @@ impl Finding<'_> {
         )
     }
 
-    fn mixed(&self, mixed: &Mixed<'_>) -> String {
+    fn mixed(&self, mixed: &Mixed<'_>, failed: Option<&str>) -> String {
         let parties = mixed.parties.iter().enumerate().filter_map(|(n, party)| {
             let ranks = ranks_of(party.iter().copied());
             let name = collective(*party.first()?);
@@ -167,7 +192,10 @@ impl Finding<'_> {
         }
         let on = self.name(mixed.communicator);
         let parties = parties.join(", ");
-        format!("{parties}: all ranks of {on} must call the same")
+        match failed {
+            Some(failed) => format!("{parties}: {failed}"),
+            None => format!("{parties}: all ranks of {on} must call the same"),
+        }
     }
 
     fn other_collective(&self, wait: Wait<'_>, held: &HeldMessage) -> String {

@@ -364,6 +364,43 @@ fn different_collectives_are_the_reason() {
     );
 }
 
+/// A rank whose call has failed goes on, maybe to another collective, and maybe to its end.
+#[test]
+fn the_error_of_a_rank_that_has_left_a_collective_is_told() {
+    let failed = |doing: Doing| match doing {
+        Doing::Answered(state) => with(*state, |state| {
+            state.failed_call.name = "MPI_Alltoall".into();
+            state.failed_call.why = "the block is too long".into();
+        }),
+        doing => doing,
+    };
+    let alltoall = || {
+        let alltoall = collective("MPI_Alltoall", None, 3);
+        meets(2, "MPI_Alltoall", alltoall, (3, 0))
+    };
+    assert_eq!(
+        reasons(vec![failed(barrier(2)), alltoall()]),
+        [
+            "rank 0 waits in MPI_Barrier, rank 1 in MPI_Alltoall: MPI_Alltoall has failed on rank \
+          0: the block is too long"
+        ]
+    );
+    let at_end = thread("MPI_Finalize", vec![Operation::Job]);
+    let at_end = with(state(vec![at_end]), |state| {
+        state.communicators = vec![world(2, 2, 0)];
+    });
+    assert_eq!(
+        reasons(vec![failed(at_end), alltoall()]),
+        [
+            "rank 0 is in MPI_Finalize, rank 1 waits for it in MPI_Alltoall; MPI_Alltoall has \
+          failed on rank 0: the block is too long"
+        ]
+    );
+    // An earlier error is not what a rank is kept by that is in the same call.
+    let both = reasons(vec![failed(alltoall()), barrier(2)]);
+    assert!(both[0].ends_with("must call the same"), "{both:?}");
+}
+
 #[test]
 fn a_blocking_collective_does_not_meet_a_nonblocking_one() {
     let bcast = meets(2, "MPI_Bcast", collective("MPI_Bcast", Some(0), 1), (1, 0));

@@ -18,7 +18,7 @@ use crate::hidden::wipe;
 use crate::hosts::Hosts;
 
 /// The version of these messages; both sides refuse another one.
-pub const PROTOCOL: u32 = 8;
+pub const PROTOCOL: u32 = 9;
 
 /// The longest frame, in bytes without its length field.
 pub const FRAME_MAX: usize = 16 << 20;

@@ -39,6 +39,8 @@ pub struct RankState {
     pub may_go_on: bool,
     /// The MPI function that the program entered last; empty if it is not known.
     pub last_call: String,
+    /// The MPI call that has returned an error last.
+    pub failed_call: FailedCall,
     /// Messages that came and that nobody has received, in the order of their arrival.
     pub unexpected: Vec<HeldMessage>,
     /// How many more of them there are.
@@ -78,6 +80,15 @@ impl RankState {
         }
         self
     }
+}
+
+/// An MPI call that has returned an error.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailedCall {
+    /// The MPI function; empty if no call has failed.
+    pub name: String,
+    /// The error.
+    pub why: String,
 }
 
 /// A thread that waits in an MPI call.

@@ -2,7 +2,7 @@
 
 use super::between::{exchange_with_each, given};
 use super::buffers::{
-    Given, Input, SEND_IN_PLACE, blocks, check_blocks, check_each, check_fits, keep, parts,
+    Given, Input, SEND_IN_PLACE, blocks, check_blocks, check_each, check_fills, keep, parts,
 };
 use super::choose::{self, Spread};
 use super::collective::{Begun, Collective};
@@ -33,7 +33,7 @@ impl Collective for Allgather {
     #[inline]
     fn check(&self, members: Members) -> Result<()> {
         check_blocks(&self.receive, members.all)?;
-        check_fits(&self.send, &self.receive)?;
+        check_fills(&self.send, &self.receive)?;
         let places = Given::Equal(&self.receive, members.all as u32);
         places.refuse_overlap(Given::by(&self.send, 1), SEND_IN_PLACE)
     }
@@ -66,7 +66,9 @@ impl Collective for Allgather {
         });
         match (choice, peers.at_site()) {
             (Spread::All, Some(at_site)) => exchange::allgather_by_all(at_site, &places)?,
-            (Spread::Last, Some(at_site)) => exchange::allgather_by_last(at_site, &places)?,
+            (Spread::Last, Some(at_site)) => {
+                exchange::allgather_by_last(at_site, Operation::Allgather, &places)?;
+            }
             _ => {
                 return Ok(Some(async move {
                     match choice {
@@ -101,7 +103,7 @@ impl Collective for Allgatherv {
 
     fn check(&self, members: Members) -> Result<()> {
         check_each(&self.receive, members.all)?;
-        check_fits(&self.send, &self.receive[members.here])?;
+        check_fills(&self.send, &self.receive[members.here])?;
         let places = Given::Each(&self.receive);
         places.refuse_overlap(Given::by(&self.send, 1), SEND_IN_PLACE)
     }
@@ -135,7 +137,7 @@ impl Collective for Allgatherv {
             choose::spread_unequal(total, peers.all(), nearness)
         });
         if let (Spread::Last, Some(at_site)) = (choice, peers.at_site()) {
-            exchange::allgather_by_last(at_site, places)?;
+            exchange::allgather_by_last(at_site, Operation::Allgatherv, places)?;
             return Ok(None);
         }
         Ok(Some(ring(peers, places)))

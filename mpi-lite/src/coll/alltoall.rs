@@ -2,7 +2,7 @@
 
 use super::between::{NOT_IN_PLACE, exchange_with_each, given};
 use super::buffers::{
-    Given, Input, SEND_IN_PLACE, check_blocks, check_each, check_fits, keep, lay_down, parts,
+    Given, Input, SEND_IN_PLACE, check_blocks, check_each, check_fills, keep, lay_down, parts,
 };
 use super::choose::{self, Exchange, Nearness, nearness};
 use super::collective::{Begun, Collective};
@@ -37,7 +37,7 @@ impl Collective for Alltoall {
         if let Input::Buffer(own) = &self.send {
             check_blocks(own, members.all)?;
         }
-        check_fits(&self.send, &self.receive)?;
+        check_fills(&self.send, &self.receive)?;
         let places = Given::Equal(&self.receive, members.all as u32);
         places.refuse_overlap(Given::by(&self.send, members.all), SEND_IN_PLACE)
     }
@@ -113,7 +113,7 @@ impl Collective for Alltoallw {
         };
         check_each(send, members.all)?;
         let own = Input::Buffer(send[members.here].clone());
-        check_fits(&own, &self.receive[members.here])?;
+        check_fills(&own, &self.receive[members.here])?;
         Given::Each(&self.receive).refuse_overlap(Some(Given::Each(send)), SEND_IN_PLACE)
     }
 

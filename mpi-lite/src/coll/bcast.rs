@@ -5,7 +5,7 @@ use super::buffers::split;
 use super::choose::{self, Broadcast, nearness};
 use super::collective::{Begun, Collective, complete};
 use super::tree::lowest_bit;
-use super::{allgather, scatter, shared};
+use super::{scatter, shared};
 use crate::comm::{Call, Members, Operation, Peers, Sides};
 use crate::data::Buffer;
 use crate::error::Result;
@@ -121,7 +121,7 @@ pub(super) async fn binomial(peers: &impl Peers, buffer: &Buffer, root: usize) -
 }
 
 /// Each process gets a part from the root and the rest around a ring: every link carries the
-/// message about once, however many processes there are.
+/// message about once, however many processes there are. The root's buffer is only read.
 pub(super) async fn in_parts(peers: &impl Peers, buffer: &Buffer, root: usize) -> Result<()> {
     let is_root = peers.here() == root;
     let in_place = buffer.as_bytes();
@@ -133,9 +133,28 @@ pub(super) async fn in_parts(peers: &impl Peers, buffer: &Buffer, root: usize) -
     };
     let parts = split(&whole, peers.all());
     scatter::direct(peers, &parts[peers.here()], is_root.then_some(&parts), root).await?;
-    allgather::ring(peers, &parts).await?;
+    pass_on(peers, &parts, root).await?;
     if is_copied && !is_root {
         buffer.copy_from(&whole)?;
+    }
+    Ok(())
+}
+
+/// The ring of an allgather, cut in front of the root: the root has all parts. In step s each other
+/// process receives the part that began s processes before it.
+async fn pass_on(peers: &impl Peers, parts: &[Buffer], root: usize) -> Result<()> {
+    let (previous, next) = (peers.before(1), peers.after(1));
+    for step in 1..peers.all() {
+        let outgoing = &parts[peers.before(step - 1)];
+        let incoming = &parts[peers.before(step)];
+        if peers.here() == root {
+            peers.send(next, outgoing).await?;
+        } else if next == root {
+            peers.receive(previous, incoming).await?;
+        } else {
+            let (send, receive) = ((next, outgoing), (previous, incoming));
+            peers.exchange(send, receive).await?;
+        }
     }
     Ok(())
 }

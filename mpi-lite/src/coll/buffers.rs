@@ -3,7 +3,7 @@
 use core::ops::Range;
 
 use crate::data::Buffer;
-use crate::error::{Cause, Result};
+use crate::error::{Cause, Error, Result};
 
 /// What a process gives to a collective.
 #[derive(Clone, Debug)]
@@ -174,29 +174,42 @@ pub(super) fn check_blocks(first: &Buffer, size: usize) -> Result<()> {
     first.part(0, total).check().map(drop)
 }
 
-/// Checks what this process gives, and that it fits into its place.
+/// Checks what this process gives, and that it fills its place: as each message of a collective
+/// does. Source: MPI 5.0, 6.1 (the amount sent is the amount that the receiver specifies).
 #[inline]
-pub(super) fn check_fits(own: &Input, place: &Buffer) -> Result<()> {
+pub(super) fn check_fills(own: &Input, place: &Buffer) -> Result<()> {
     match own {
-        Input::Buffer(own) => fits(own.check()?, place.bytes()?),
+        Input::Buffer(own) => fills(own.check()?, place.bytes()?),
         Input::InPlace => Ok(()),
     }
 }
 
-/// Checks where this process's block goes, and that the block fits.
-pub(super) fn check_room(place: &Input, block: &Buffer) -> Result<()> {
+/// Checks where this process's block goes, and that the block fills it.
+pub(super) fn check_filled(place: &Input, block: &Buffer) -> Result<()> {
     match place {
-        Input::Buffer(place) => fits(block.bytes()?, place.check()?),
+        Input::Buffer(place) => fills(block.bytes()?, place.check()?),
         Input::InPlace => Ok(()),
     }
 }
 
 #[inline]
-fn fits(len: u64, room: u64) -> Result<()> {
-    if len > room {
-        return Err(Cause::Truncate { len, room }.into());
+fn fills(len: u64, room: u64) -> Result<()> {
+    match len == room {
+        true => Ok(()),
+        false => Err(differs(len, room)),
     }
-    Ok(())
+}
+
+#[cold]
+fn differs(len: u64, room: u64) -> Error {
+    if len > room {
+        return Cause::Truncate { len, room }.into();
+    }
+    let why = format!(
+        "this process gives {len} bytes where it expects {room} of each process: counts and \
+         datatypes of all processes must describe the same amount of data"
+    );
+    Cause::Collective(why.into()).into()
 }
 
 /// Returns the parts of `all`, `all.count()` elements for each of `size` processes, in rank order.
@@ -228,9 +241,12 @@ pub(super) fn keep(own: &Buffer, place: &Buffer) -> Result<()> {
     Ok(())
 }
 
-/// Unpacks a block into its place.
+/// Unpacks a block into its place, which is not shorter.
 pub(super) fn lay_down(place: &Buffer, bytes: &[u8]) -> Result<()> {
-    fits(bytes.len() as u64, place.bytes()?)?;
+    let (len, room) = (bytes.len() as u64, place.bytes()?);
+    if len > room {
+        return Err(Cause::Truncate { len, room }.into());
+    }
     place.unpack(bytes);
     Ok(())
 }

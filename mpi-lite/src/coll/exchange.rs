@@ -5,7 +5,7 @@
 
 use super::buffers::{keep, lay_down};
 use super::shared::{check, pack, wait};
-use crate::comm::{Operation, in_words};
+use crate::comm::{Call, Operation, check_length, in_words};
 use crate::data::Buffer;
 use crate::engine::{AtSite, Blocks};
 use crate::error::Result;
@@ -26,14 +26,18 @@ pub(super) fn allgather_by_all(at_site: AtSite<'_>, places: &[Buffer]) -> Result
     })
 }
 
-/// All-gather in which the last member to come joins the blocks. They may have any length.
-pub(super) fn allgather_by_last(at_site: AtSite<'_>, places: &[Buffer]) -> Result<()> {
+/// All-gather (`kind`) in which the last member to come joins the blocks. They may have any length.
+pub(super) fn allgather_by_last(
+    at_site: AtSite<'_>,
+    kind: Operation,
+    places: &[Buffer],
+) -> Result<()> {
     let mut starts = vec![0];
     for place in places {
         starts.push(starts[starts.len() - 1] + place.bytes()? as usize);
     }
     let total = starts[places.len()];
-    let about = Operation::Allgather.about(0, total as u64);
+    let about = kind.about(0, total as u64);
     let own = &places[at_site.site().me()];
     let mut rank = 0;
     let done = at_site.concatenate(
@@ -97,7 +101,11 @@ pub(super) fn alltoallw_by_last(
     places: &[Buffer],
 ) -> Result<bool> {
     let about = Operation::Alltoallv.about(0, 0);
-    let done = at_site.transpose_blocks(about, send, |rank, block| lay_down(&places[rank], block));
+    let done = at_site.transpose_blocks(about, send, |rank, block| {
+        lay_down(&places[rank], block)?;
+        let call = Call::of_all(Operation::Alltoallv);
+        check_length(block.len() as u64, (&places[rank], rank), call)
+    });
     done.map_err(|error| in_words(at_site, error))
 }
 

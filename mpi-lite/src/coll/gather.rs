@@ -2,7 +2,8 @@
 
 use super::between::{Role, given, receive_from_each};
 use super::buffers::{
-    Given, Input, SEND_IN_PLACE, at_root, blocks, check_blocks, check_each, check_fits, keep, parts,
+    Given, Input, SEND_IN_PLACE, at_root, blocks, check_blocks, check_each, check_fills, keep,
+    parts,
 };
 use super::choose::{self, Rooted};
 use super::collective::{Begun, Collective};
@@ -38,7 +39,7 @@ impl Collective for Gather {
         }
         let receive = at_root(self.receive.as_ref())?;
         check_blocks(receive, members.all)?;
-        check_fits(&self.send, receive)?;
+        check_fills(&self.send, receive)?;
         let places = Given::Equal(receive, members.all as u32);
         places.refuse_overlap(Given::by(&self.send, 1), SEND_IN_PLACE)
     }
@@ -106,7 +107,7 @@ impl Collective for Gatherv {
         }
         let receive = at_root(self.receive.as_ref())?;
         check_each(receive, members.all)?;
-        check_fits(&self.send, &receive[members.here])?;
+        check_fills(&self.send, &receive[members.here])?;
         Given::Each(receive).refuse_overlap(Given::by(&self.send, 1), SEND_IN_PLACE)
     }
 

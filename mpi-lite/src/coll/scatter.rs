@@ -2,7 +2,7 @@
 
 use super::between::{Role, given, send_to_each};
 use super::buffers::{
-    Given, Input, RECEIVE_IN_PLACE, at_root, blocks, check_blocks, check_each, check_room, keep,
+    Given, Input, RECEIVE_IN_PLACE, at_root, blocks, check_blocks, check_each, check_filled, keep,
     parts,
 };
 use super::choose::{self, Rooted};
@@ -38,7 +38,7 @@ impl Collective for Scatter {
         }
         let send = at_root(self.send.as_ref())?;
         check_blocks(send, members.all)?;
-        check_room(&self.receive, send)?;
+        check_filled(&self.receive, send)?;
         let blocks = Given::Equal(send, members.all as u32);
         blocks.refuse_overlap(Given::by(&self.receive, 1), RECEIVE_IN_PLACE)
     }
@@ -106,7 +106,7 @@ impl Collective for Scatterv {
         }
         let send = at_root(self.send.as_ref())?;
         check_each(send, members.all)?;
-        check_room(&self.receive, &send[members.here])?;
+        check_filled(&self.receive, &send[members.here])?;
         Given::Each(send).refuse_overlap(Given::by(&self.receive, 1), RECEIVE_IN_PLACE)
     }
 

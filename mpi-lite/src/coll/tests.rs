@@ -478,6 +478,22 @@ fn a_broadcast_in_parts_reaches_everybody_however_short_it_is() {
     });
 }
 
+/// So the root, which has them all, receives none: its buffer is only read.
+#[test]
+fn a_broadcast_in_parts_sends_each_part_once_to_each_process_but_the_root() {
+    for size in SIZES {
+        let sent = AtomicUsize::new(0);
+        strict(size, &|peers| {
+            let room = Room::of(&block(7, 100), &Basic::Int.into());
+            drive(bcast::in_parts(peers, &room.buffer, size / 2)).unwrap();
+            if let Process::Strict(member) = peers {
+                sent.fetch_add(member.sent.load(Ordering::Relaxed), Ordering::Relaxed);
+            }
+        });
+        assert_eq!(sent.into_inner(), (size - 1) * size, "{size} processes");
+    }
+}
+
 /// Sum of the ranks' blocks, element by element.
 fn sums(ranks: std::ops::Range<usize>, count: usize) -> Vec<i32> {
     let sum = |at| ranks.clone().map(|rank| (rank * 1000 + at) as i32).sum();

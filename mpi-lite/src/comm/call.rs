@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::engine::AtSite;
 use crate::error::{Cause, Error};
-use crate::node::site::{About, Before};
+use crate::node::site::{About, Before, Straggler};
 
 /// Bits of the operation in a tag; the root is above them. [`About`] has as many.
 const KIND_BITS: u32 = 6;
@@ -261,6 +261,23 @@ pub(crate) fn mismatch_at_site((me, mine): (u32, About), (other, theirs): (u32, 
         theirs => Call::of_epoch(theirs),
     };
     mismatch((me, &Call::of_epoch(mine)), (other, &theirs))
+}
+
+/// The error for a member that missed an operation to which another one came.
+#[cold]
+pub(crate) fn missed_at_site(straggler: Straggler) -> Error {
+    let Straggler {
+        rank,
+        ahead,
+        missed,
+    } = straggler;
+    let missed = Call::of_epoch(missed.unwrap_or(About::NONE));
+    let why = format!(
+        "rank {ahead} of the communicator called {missed}, which rank {rank} never called: all \
+         processes of a communicator must call the same collective operations in the same order, \
+         with the same root"
+    );
+    Cause::Collective(why.into()).into()
 }
 
 /// The error for a mismatch that the last member to come has reported: the rank is unknown.

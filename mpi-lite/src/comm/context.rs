@@ -14,12 +14,12 @@
 //! its members. If they are used up, that is an error at all members.
 
 use std::cell::Cell;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
 use super::places::{Offer, Places};
-use super::{Communicator, Group, Operation, Peers, in_words};
+use super::{Communicator, Group, Inner, Operation, Peers, in_words};
 use crate::data::Buffer;
 use crate::engine::{AtSite, Engine, Lane};
 use crate::error::{Cause, Result};
@@ -35,6 +35,8 @@ pub(super) struct Contexts {
     engine: Arc<Engine>,
     numbers: Mutex<Numbers>,
     places: Mutex<Places>,
+    /// The communicators with sites, some of them freed.
+    with_sites: Mutex<Vec<Weak<Inner>>>,
 }
 
 /// The contexts of which this process may propose each to one group.
@@ -94,7 +96,25 @@ impl Contexts {
             engine: Arc::clone(engine),
             numbers: Mutex::new(Numbers::new(me, all as u32)),
             places: Mutex::default(),
+            with_sites: Mutex::default(),
         }
+    }
+
+    /// Notes a communicator, if it has a site.
+    pub(super) fn note(&self, communicator: &Communicator) {
+        if communicator.inner.site.is_none() {
+            return;
+        }
+        let with_sites = &mut *self.with_sites.lock();
+        with_sites.retain(|it| it.strong_count() > 0);
+        with_sites.push(Arc::downgrade(&communicator.inner));
+    }
+
+    /// The communicators with sites that are not freed, in the order in which they were made.
+    pub(super) fn with_sites(&self) -> Vec<Communicator> {
+        let with_sites = self.with_sites.lock();
+        let open = with_sites.iter().filter_map(Weak::upgrade);
+        open.map(|inner| Communicator { inner }).collect()
     }
 
     /// Notes that the communicator of `site` is freed.

@@ -217,7 +217,7 @@ impl Communicator {
             &group,
         );
         let port = open_port(&engine, context, &group);
-        Self {
+        let communicator = Self {
             inner: Arc::new(Inner {
                 engine,
                 contexts,
@@ -231,6 +231,8 @@ impl Communicator {
                 topology,
                 window: Mutex::default(),
             }),
-        }
+        };
+        self.inner.contexts.note(&communicator);
+        communicator
     }
 }

@@ -22,13 +22,13 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 pub use call::Call;
-pub(crate) use call::{Form, Operation, in_words, mismatch, mismatch_at_site};
+pub(crate) use call::{Form, Operation, in_words, mismatch, mismatch_at_site, missed_at_site};
 pub use group::Group;
 pub use inter::{Bridge, Sides};
 pub(crate) use peers::drive;
 pub use peers::{Members, Peers};
-pub(crate) use point::length_differs;
 pub use point::{ReceiveFrom, SendTo};
+pub(crate) use point::{check_length, length_differs};
 pub use probe::Matched;
 pub use tasks::TaskPeers;
 
@@ -130,6 +130,7 @@ impl Communicator {
         let rank = all.rank_of(me).expect("a process is in its world");
         let site = engine.site(places::WORLD, all.members(), rank);
         let world = make(Context::WORLD, all.clone(), rank, site);
+        contexts.note(&world);
         let own = make(Context::OWN, Group::from_members([me].into()), 0, None);
         (world, own, make(Context::ALL, all, rank, None))
     }
@@ -215,21 +216,31 @@ impl Communicator {
         Some(AtSite::new(&self.inner.engine, site, context))
     }
 
-    /// Checks that the members agree what the last operation of all was.
+    /// Checks that the members have come to the same operations at their site, this one and all
+    /// others that this process has not freed. Nobody comes to any more.
     ///
     /// # Errors
-    /// `Cause::Mismatch` if a member was in another operation or had another root.
-    pub(crate) fn check_last_epoch(&self) -> Result<()> {
-        let Some(site) = self.inner.site.as_ref() else {
+    /// `Cause::Mismatch` if a member was in another operation, had another root, or missed one that
+    /// did not wait for it.
+    pub(crate) fn check_epochs(&self) -> Result<()> {
+        let with_sites = self.inner.contexts.with_sites();
+        with_sites.iter().try_for_each(Self::check_own_epochs)
+    }
+
+    fn check_own_epochs(&self) -> Result<()> {
+        let Some(at_site) = self.at_site() else {
             return Ok(());
         };
-        let Some((mine, (other, theirs))) = site.disagreement() else {
-            return Ok(());
-        };
-        Err(mismatch_at_site(
-            (self.rank(), mine),
-            (other as u32, theirs),
-        ))
+        let site = at_site.site();
+        if let Some((mine, (other, theirs))) = site.disagreement() {
+            let other = (other as u32, theirs);
+            return Err(mismatch_at_site((self.rank(), mine), other));
+        }
+        match site.straggler() {
+            // After an error some members have gone on without the others.
+            Some(straggler) if !at_site.has_failed() => Err(missed_at_site(straggler)),
+            _ => Ok(()),
+        }
     }
 
     /// Returns how this communicator relates to `other`. Source: MPI 5.0, 7.4.1.

@@ -386,7 +386,7 @@ impl Communicator {
 /// All messages of a collective have the length that their receiver expects.
 /// Source: MPI 5.0, 6.1 (the amount sent is the amount that the receiver specifies).
 #[inline]
-pub(super) fn check_length(sent: u64, (buffer, from): (&Buffer, usize), call: Call) -> Result<()> {
+pub(crate) fn check_length(sent: u64, (buffer, from): (&Buffer, usize), call: Call) -> Result<()> {
     let expected = buffer.bytes()?;
     match sent == expected {
         true => Ok(()),

@@ -108,6 +108,12 @@ impl<'a> AtSite<'a> {
         found
     }
 
+    /// Returns true if the members complete no collective any more: one is lost, or has given up.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.engine.with(|lane| lane.failure_at(self).is_some())
+    }
+
     /// This process completes no collective of the communicator any more: see
     /// [`Lane::give_up_collectives`].
     #[cold]

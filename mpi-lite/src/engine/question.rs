@@ -118,6 +118,7 @@ impl Engine {
         };
         if let Some(program) = self.waits.program() {
             program.name(&mut state.communicators);
+            state.failed_call = program.failed_call();
         }
         state
     }
@@ -166,6 +167,7 @@ impl Engine {
         if let Some(program) = self.waits.program() {
             program.name(&mut state.communicators);
             state.last_call = program.last_call();
+            state.failed_call = program.failed_call();
             let has_others = !waiting.is_empty() && program.has_calling_threads();
             state.may_go_on = has_others && threads::may_go_on(&waiting);
         }

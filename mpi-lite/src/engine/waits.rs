@@ -14,7 +14,9 @@ use super::lane::Lane;
 use super::matching::Pattern;
 use super::operation::{Array, Request};
 use super::request::CompletionState;
-use crate::boot::state::{CommunicatorState, EndsWith, LISTED_MAX, RankState, ThreadState};
+use crate::boot::state::{
+    CommunicatorState, EndsWith, FailedCall, LISTED_MAX, RankState, ThreadState,
+};
 use crate::clock::Instant;
 use crate::ids::Context;
 
@@ -32,6 +34,9 @@ pub trait Program: fmt::Debug + Send + Sync {
 
     /// The MPI function that was entered last.
     fn last_call(&self) -> String;
+
+    /// The MPI call that has returned an error last.
+    fn failed_call(&self) -> FailedCall;
 
     /// Returns true if other threads than the first one may call MPI.
     fn has_calling_threads(&self) -> bool;

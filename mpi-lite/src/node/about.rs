@@ -134,6 +134,18 @@ impl About {
     }
 }
 
+/// A member that has come to fewer epochs than another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Straggler {
+    /// Its rank.
+    pub rank: usize,
+    /// The rank of the other one.
+    pub ahead: usize,
+    /// What the other one came for at the first epoch to which this one has not come, if its line
+    /// still contains that.
+    pub missed: Option<About>,
+}
+
 impl core::fmt::Debug for About {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("About")

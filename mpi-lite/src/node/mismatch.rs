@@ -2,7 +2,7 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use super::site::{About, Before, Member, ROUND_BITS, Site};
+use super::site::{About, Before, Member, ROUND_BITS, Site, Straggler};
 use crate::sync::fence;
 
 impl Site {
@@ -33,6 +33,27 @@ impl Site {
         let mine = self.came_for(self.me, at)?;
         let differs = |theirs: About| theirs.now() != mine.now();
         Some((mine, self.differs(at, differs)?))
+    }
+
+    /// Finds a member that has come to fewer epochs than another one, of which one is this member.
+    /// Nobody comes any more.
+    #[must_use]
+    pub fn straggler(&self) -> Option<Straggler> {
+        let at = self.at.load(Relaxed);
+        let last_of = |rank: usize| self.members[rank].slot.at.0.load(Acquire) >> 1;
+        let all = 0..self.members.len();
+        let (other, last) = all
+            .map(|rank| (rank, last_of(rank)))
+            .find(|&(_, last)| last != at)?;
+        let (ahead, rank) = match last > at {
+            true => (other, self.me),
+            false => (self.me, other),
+        };
+        Some(Straggler {
+            rank,
+            ahead,
+            missed: self.came_for(ahead, at.min(last) + 1),
+        })
     }
 
     /// Finds a rank that came to this member's last epoch for something else than `mine`, or to

@@ -29,7 +29,7 @@ use crate::ids::PeerId;
 use crate::memory::Room;
 use crate::sync::{compiler_fence, fence};
 
-pub use super::about::{About, Before, Who};
+pub use super::about::{About, Before, Straggler, Who};
 pub use super::line::{LINE_BYTES, Line};
 pub use super::segment::{EXCHANGE_BYTES, PLACES};
 

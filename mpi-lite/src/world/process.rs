@@ -268,7 +268,7 @@ impl Process {
         if let Some(left) = left.collective {
             return Err(Cause::Collective(self.tell_collective(left).into()).into());
         }
-        self.world.check_last_epoch()?;
+        self.world.check_epochs()?;
         let is_asked = self.engine.with(|lane| lane.settings().check);
         if is_asked && (left.messages, left.requests) != (0, 0) {
             eprintln!("{}", self.tell(&left));

@@ -1,8 +1,10 @@
 /* Ranks 0 and 1 (of more: 0 and the others) call different collectives, or the same with different
- * roots: `mismatch CASE`; `mismatch CALL CALL` says what 0 and the others call. */
+ * roots: `mismatch CASE`; `mismatch CALL CALL` says what 0 and the others call. With a third word
+ * the communicator is a copy of MPI_COMM_WORLD. */
 #include "../check.h"
 
 static char long_one[100000], other[100000], *many, *more;
+static MPI_Comm comm = MPI_COMM_WORLD;
 
 /* A collective by its name; blocks are short, or with a `-long` behind it of 3000 bytes. */
 static void call(const char *what)
@@ -11,10 +13,18 @@ static void call(const char *what)
     MPI_Comm copy;
     MPI_Request request;
 
+    if (strcmp(what, "nothing") == 0)
+        return;
     if (strcmp(what, "barrier") == 0)
         MPI_Barrier(MPI_COMM_WORLD);
+    else if (strcmp(what, "reduce") == 0)
+        MPI_Reduce(&x, &y, 1, MPI_INT, MPI_SUM, 0, comm);
+    else if (strcmp(what, "gather") == 0)
+        MPI_Gather(&x, 1, MPI_INT, many, 1, MPI_INT, 0, comm);
+    else if (strcmp(what, "scatter") == 0)
+        MPI_Scatter(many, 1, MPI_INT, &x, 1, MPI_INT, 0, comm);
     else if (strcmp(what, "bcast") == 0)
-        MPI_Bcast(&x, 1, MPI_INT, 0, MPI_COMM_WORLD);
+        MPI_Bcast(&x, 1, MPI_INT, 0, comm);
     else if (strcmp(what, "allreduce") == 0)
         MPI_Allreduce(&x, &y, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     else if (strcmp(what, "scan") == 0)
@@ -50,7 +60,9 @@ int main(int argc, char **argv)
     what = argv[1];
     many = calloc(size, 3000);
     more = calloc(size, 3000);
-    if (argc == 3) {
+    if (argc >= 3) {
+        if (argc == 4)
+            MPI_Comm_dup(MPI_COMM_WORLD, &comm);
         call(argv[rank == 0 ? 1 : 2]);
     } else if (strcmp(what, "roots") == 0) {
         MPI_Bcast(&x, 1, MPI_INT, rank, MPI_COMM_WORLD);
