@@ -96,6 +96,11 @@ impl Operation {
         self.rare.as_ref().is_some_and(|rare| rare.is_generalized)
     }
 
+    fn is_partitioned(&self) -> bool {
+        let whole = self.rare.as_ref().and_then(|rare| rare.whole.as_ref());
+        whole.is_some_and(|whole| whole.channel.is_some())
+    }
+
     fn error(&self) -> Option<&Error> {
         self.rare.as_ref()?.error.as_ref()
     }
@@ -374,10 +379,10 @@ impl Requests {
         }
     }
 
-    /// Checks that the operation may be cancelled or freed. Source: MPI 5.0, 6.12 and 6.13.
+    /// Checks that the operation may be cancelled or freed. Source: MPI 5.0, 4.2.1, 6.12 and 6.13.
     ///
     /// # Errors
-    /// It is a collective one, and not an inactive persistent one.
+    /// It is a collective one, and not an inactive persistent one, or an active partitioned one.
     pub(super) fn check_revocable(&self, request: Request) -> Result<()> {
         match self.table.get(request.0) {
             Some(Operation {
@@ -385,6 +390,12 @@ impl Requests {
                 phase: Phase::Active(_) | Phase::Done(_),
                 ..
             }) => Err(Cause::Irrevocable.into()),
+            // The other side would wait for its partitions for ever.
+            Some(operation) if operation.is_partitioned() && self.is_running(request) => {
+                let why = "an active partitioned operation can be neither cancelled nor freed: \
+                           wait for its request first";
+                Err(Cause::Unsuited(why).into())
+            }
             _ => Ok(()),
         }
     }
