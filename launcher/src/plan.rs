@@ -68,10 +68,10 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// What `--verbose` says about the programs.
+    /// What `--verbose` says about the programs, if it is given.
     #[must_use]
-    pub fn program_lines(&self) -> Vec<String> {
-        let programs = self.programs.iter().zip(1..);
+    pub fn program_lines(&self, is_verbose: bool) -> Vec<String> {
+        let programs = self.programs.iter().zip(1..).filter(|_| is_verbose);
         let lines = programs.map(|(it, number)| verbose::program(number, &it.file, &it.directory));
         lines.collect()
     }

@@ -56,13 +56,7 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     let way = remote::settings::Settings::read(options, &placement, allocation.as_ref())?;
     let mut map = verbose::hosts(options, allocation.as_ref(), &placement, &way);
     let mut plan = Plan::new(options, placement)?;
-    map.extend(
-        options
-            .is_verbose
-            .then(|| plan.program_lines())
-            .into_iter()
-            .flatten(),
-    );
+    map.extend(plan.program_lines(options.is_verbose));
     check_secrecy(&plan, &way)?;
     let network = plan.network.as_ref().and_then(Wanted::note);
     let capture = Capture::new(options, &plan.placement)?;

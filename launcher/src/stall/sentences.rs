@@ -98,8 +98,8 @@ impl Finding<'_> {
                 match (kind, partitions(*kind)) {
                     (MessageKind::Creation, _) => format!("{waits} for {dest}{on}"),
                     (kind, Some(partitions)) if !kind.is_ready() => format!(
-                        "{waits} for its own partitioned message to {dest}, tag {tag}{on}, of which \
-                         {partitions} are ready"
+                        "{waits} for its own partitioned message to {dest}, tag {tag}{on}, of \
+                         which {partitions} are ready"
                     ),
                     (MessageKind::Partitioned(_), _) => {
                         format!("{waits} until {dest} receives the partitioned tag {tag}{on}")

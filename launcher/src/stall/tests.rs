@@ -1454,8 +1454,8 @@ fn a_sender_in_a_communicator_that_the_receiver_does_not_have_has_no_number() {
     };
     let receiver = with(recv_state(1, 7), |state| state.unexpected = vec![early]);
     let lines = report(&snapshot(vec![receiver, in_finalize()])).join("\n");
-    let words = "holds a message of the creation of a communicator from rank 3 of communicator 200, \
-                 which the receiver does not have, 4 bytes, that nobody received";
+    let words = "holds a message of the creation of a communicator from rank 3 of communicator \
+                 200, which the receiver does not have, 4 bytes, that nobody received";
     assert!(lines.contains(words), "{lines}");
     assert!(!lines.contains(&u32::MAX.to_string()), "{lines}");
 }

@@ -240,8 +240,8 @@ pub struct Partitions {
     pub all: u32,
 }
 
-/// A process, as a communicator numbers it. Of a communicator that the rank does not have (it is not
-/// made yet, or freed) only one of the two is known.
+/// A process, as a communicator numbers it. Of a communicator that the rank does not have (it is
+/// not made yet, or freed) only one of the two is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Peer {
     /// The rank in the communicator.
