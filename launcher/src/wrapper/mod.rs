@@ -74,7 +74,8 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
     let Some(language) = Language::of(&own_name) else {
         complain(&format!(
             "{shown}: mpi-lite has no Fortran binding: configure the program without Fortran \
-             (often --disable-fortran or FC=no), and compile Fortran that does not call MPI with gfortran"
+             (often --disable-fortran or FC=no), and compile Fortran that does not \
+             call MPI with gfortran"
         ));
         return ExitCode::FAILURE;
     };
