@@ -5,7 +5,8 @@
 # debug information, which otherwise lies in .debug beside each program, where gdb looks for it.
 #
 # Contract: bin, include/mpi.h, lib/libmpi_abi.{so.1,so,a}, lib/pkgconfig, share/man, completions
-# of shells, and share/doc/mpilite, which messages of the library name. installed.txt in there has a
+# of shells, lib/mpilite/libmpi/libmpi.so, which leads to the library where somebody says -lmpi to
+# mpicc, and share/doc/mpilite, which messages of the library name. installed.txt in there has a
 # line for each file: a fingerprint of what was installed, and the place below PREFIX.
 set -eu
 action=$1
@@ -108,6 +109,9 @@ place_everything() {
     place 644 include/mpi.h include/mpi.h
     place_stripped libmpi_abi.so lib/libmpi_abi.so.1
     link lib/libmpi_abi.so.1 libmpi_abi.so
+    mkdir -p "$root/lib/mpilite/libmpi"
+    ln -sfn ../../libmpi_abi.so.1 "$root/lib/mpilite/libmpi/libmpi.so"
+    record lib/mpilite/libmpi/libmpi.so
     place_archive libmpi_abi.so libmpi_abi.a lib/libmpi_abi.a
     for file in launcher/pkgconfig/*.pc; do
         place 644 "$file" "lib/pkgconfig/$(basename "$file")"

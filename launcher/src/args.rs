@@ -39,6 +39,8 @@ pub enum Request {
     Help,
     /// Print the version.
     Version,
+    /// Print what is known about the installation and the machine.
+    Info,
     /// Serve one node over standard input and output (what ssh starts on a remote host).
     Agent,
 }
@@ -158,6 +160,8 @@ pub struct Options {
     pub local: Local,
     /// `--report-bindings`.
     pub reports_bindings: bool,
+    /// `--verbose`.
+    pub is_verbose: bool,
     /// `--display-map`.
     pub shows_map: bool,
     /// Options that were understood but change nothing; one line each for the user.
@@ -300,6 +304,7 @@ impl Options {
             match meaning {
                 Meaning::Help => return Ok(Some(Request::Help)),
                 Meaning::Version => return Ok(Some(Request::Version)),
+                Meaning::Info => return Ok(Some(Request::Info)),
                 Meaning::Agent => return Ok(Some(Request::Agent)),
                 Meaning::Mca => self.mca(&name, text(&values[0], &name)?, text(&values[1], &name)?),
                 Meaning::GlobalEnv => self.exports.push(pair(&values, &name)?),
@@ -360,10 +365,11 @@ impl Options {
             Meaning::BindTo => self.bind_to(text(value, name)?)?,
             Meaning::RankBy => self.rank_by(text(value, name)?)?,
             Meaning::ReportBindings => self.reports_bindings = true,
+            Meaning::Verbose => self.is_verbose = true,
             Meaning::DisplayMap => self.shows_map = true,
             Meaning::Display => self.display(text(value, name)?)?,
             Meaning::Mca | Meaning::Ignored | Meaning::Env | Meaning::GlobalEnv => {}
-            Meaning::Help | Meaning::Version | Meaning::Agent => {}
+            Meaning::Help | Meaning::Version | Meaning::Info | Meaning::Agent => {}
         }
         Ok(())
     }

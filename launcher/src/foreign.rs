@@ -151,11 +151,6 @@ const OF_OPEN_MPI: &[Foreign] = &[
         1,
         "mpirun forwards USR1, USR2, TSTP and CONT",
     ),
-    noted(
-        &["v", "verbose"],
-        0,
-        "use --display-map and --report-bindings",
-    ),
     refused(&["npersocket"], 1, "use --map-by ppr:N:socket"),
     refused(&["ppr"], 1, "use --map-by ppr:N:WHAT"),
     refused(
@@ -223,7 +218,6 @@ const OF_HYDRA: &[Foreign] = &[
         1,
         "use --stdin RANK (Hydra), or --preload (Open MPI)",
     ),
-    is_ours(&["info"], 0, "version"),
     ignored(&["disable-x"], 0),
     ignored(&["topolib", "demux", "localhost"], 1),
     ignored(&["pmi-port"], 0),

@@ -196,6 +196,7 @@ impl Job {
             Report::Blocked { .. } | Report::Resumed { .. } | Report::Described { .. } => {}
             Report::Quiet => self.node_is_quiet(host),
             Report::InputClosed | Report::Pong | Report::Below { .. } => {}
+            Report::Calling(_) | Report::Connected => {}
         }
     }
 

@@ -60,6 +60,8 @@ pub(crate) enum Meaning {
     Ignored,
     Help,
     Version,
+    Info,
+    Verbose,
     Agent,
 }
 
@@ -525,6 +527,20 @@ pub const OPTIONS: &[Entry] = &[
         meaning: Meaning::Version,
         value: Value::Nothing,
         text: "print the version",
+    },
+    Entry {
+        names: &["info"],
+        meaning: Meaning::Info,
+        value: Value::Nothing,
+        text: "print how mpi-lite was built, its transports, what this machine allows, paths, and \
+               all settings with their present values",
+    },
+    Entry {
+        names: &["verbose", "v"],
+        meaning: Meaning::Verbose,
+        value: Value::Nothing,
+        text: "print what mpirun does: where the hosts come from, the command line of ssh or srun, \
+               agents that connect, the start and the end of each rank",
     },
     Entry {
         names: &[

@@ -23,6 +23,7 @@ use crate::preload::Preload;
 use crate::program;
 use crate::programs;
 use crate::silence;
+use crate::verbose;
 use crate::wire::{Asked, Environment, JobKey, Program, Start};
 
 /// What asks for a seal where no option does.
@@ -67,6 +68,14 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// What `--verbose` says about the programs, if it is given.
+    #[must_use]
+    pub fn program_lines(&self, is_verbose: bool) -> Vec<String> {
+        let programs = self.programs.iter().zip(1..).filter(|_| is_verbose);
+        let lines = programs.map(|(it, number)| verbose::program(number, &it.file, &it.directory));
+        lines.collect()
+    }
+
     /// Checks what can be checked on this machine and draws the job's key.
     ///
     /// # Errors

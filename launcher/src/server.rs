@@ -37,6 +37,7 @@ use crate::stall::settings::{Policy, Settings};
 use crate::stall::{self, Occasion, Snapshot};
 use crate::stats::Recorder;
 use crate::tree::Tree;
+use crate::verbose;
 use crate::wire::{Order, Report, Stream};
 
 /// Exit status of a program that wrote into a closed pipe.
@@ -52,12 +53,10 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     let allocation = allocation(has_hosts)?;
     let placement = place(options, allocation.as_ref())?;
     let note = placement.note.clone();
-    let map = match options.shows_map {
-        true => placement.lines(),
-        false => Vec::new(),
-    };
     let way = remote::settings::Settings::read(options, &placement, allocation.as_ref())?;
+    let mut map = verbose::hosts(options, allocation.as_ref(), &placement, &way);
     let mut plan = Plan::new(options, placement)?;
+    map.extend(plan.program_lines(options.is_verbose));
     check_secrecy(&plan, &way)?;
     let network = plan.network.as_ref().and_then(Wanted::note);
     let capture = Capture::new(options, &plan.placement)?;
@@ -135,6 +134,7 @@ struct Server {
     stall_record: Option<Record>,
     signals: Signals,
     is_started: bool,
+    is_verbose: bool,
     timeout: Option<(Duration, &'static str)>,
     time_is_up_at: Option<Instant>,
 }
@@ -191,6 +191,7 @@ impl Server {
             output,
             signals,
             is_started: false,
+            is_verbose: options.is_verbose,
             timeout,
             time_is_up_at: timeout.map(|(time, _)| Instant::now() + time),
         })
@@ -312,6 +313,10 @@ impl Server {
                         remote.attach(connection, now);
                     }
                 }
+                News::Called(words) if self.is_verbose => {
+                    self.output.say(&verbose::command_line(&words));
+                }
+                News::Called(_) => {}
                 News::Failed(reason) => {
                     for link in &mut self.links {
                         if let Link::There(remote) = link {
@@ -492,8 +497,11 @@ impl Server {
                     self.input.close(node);
                 }
                 self.gather.hear(&report, now);
-                self.job
-                    .hear(&self.plan.placement.places[node].host, report);
+                let host = &self.plan.placement.places[node].host;
+                if let Some(line) = verbose::report(host, &report).filter(|_| self.is_verbose) {
+                    self.output.say(&line);
+                }
+                self.job.hear(host, report);
             }
         }
     }

@@ -129,6 +129,16 @@ pub fn main() -> impl Iterator<Item = (&'static str, String)> {
     })
 }
 
+/// The settings of the launcher and of the wrappers, with their present values.
+pub fn present() -> impl Iterator<Item = (&'static str, String)> {
+    SETTINGS.iter().map(|setting| {
+        let set = std::env::var_os(setting.variable);
+        let value = set.map(|value| value.to_string_lossy().into_owned());
+        let value = value.unwrap_or_else(|| setting.default.into());
+        (setting.variable, value)
+    })
+}
+
 /// How the names of all our variables begin.
 const PREFIX: &str = "MPILITE_";
 

@@ -410,6 +410,10 @@ pub enum Report {
         /// For how long it is tried.
         patience: Duration,
     },
+    /// The node is called by this command line. `mpirun` makes this report itself.
+    Calling(Vec<String>),
+    /// The agent of the node is connected. `mpirun` makes this report itself.
+    Connected,
     /// The node is gone. `mpirun` makes this report itself.
     Lost {
         /// What is known about it.
@@ -453,6 +457,8 @@ impl Report {
             | Report::Pong
             | Report::Silent(_)
             | Report::Unreached { .. }
+            | Report::Calling(_)
+            | Report::Connected
             | Report::Lost { .. }
             | Report::Below { .. } => None,
         }

@@ -3,7 +3,7 @@
 
 use std::sync::OnceLock;
 
-use mpi_lite::boot::state::{CommunicatorState, FailedCall, Operation, ThreadState};
+use mpi_lite::boot::state::{CommunicatorState, FailedCall, Operation, Peer, ThreadState};
 use mpi_lite::engine::Program;
 use mpi_lite::ids::Context;
 
@@ -82,7 +82,7 @@ fn arguments_of(operation: &Operation) -> Vec<String> {
     let or_any = |value: Option<String>, any: &str| value.unwrap_or_else(|| any.to_owned());
     match operation {
         Operation::Receive(wanted) | Operation::Probe(wanted) => {
-            let source = wanted.source.map(|source| source.rank.to_string());
+            let source = wanted.source.map(in_words);
             let tag = wanted.tag.map(|tag| tag.to_string());
             let room = wanted.room.map(|room| format!("{room} bytes"));
             let rest = [
@@ -95,7 +95,7 @@ fn arguments_of(operation: &Operation) -> Vec<String> {
             dest, tag, bytes, ..
         } => vec![
             format!("{bytes} bytes"),
-            format!("dest={}", dest.rank),
+            format!("dest={}", in_words(*dest)),
             format!("tag={tag}"),
         ],
         _ => Vec::new(),
@@ -157,4 +157,8 @@ impl Names {
         });
         Some((name.clone(), made))
     }
+}
+/// The rank in the communicator; of one that is gone it is not known.
+fn in_words(peer: Peer) -> String {
+    peer.rank.map_or("?".into(), |rank| rank.to_string())
 }

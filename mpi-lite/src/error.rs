@@ -127,7 +127,7 @@ pub enum Cause {
     /// `MPI_Cancel` or `MPI_Request_free` of an active collective operation.
     #[error("a collective operation can be neither cancelled nor freed: wait for its request")]
     Irrevocable,
-    /// `MPI_Cancel` and the like on something that cannot be cancelled.
+    /// A message of a matched probe that was received before.
     #[error("the message was already received")]
     Message,
     /// The attached buffer has no room.

@@ -106,10 +106,22 @@ impl Context {
         Self(self.0 | 3)
     }
 
+    /// Returns true if its messages are partitioned ones.
+    #[must_use]
+    pub fn is_partitioned(self) -> bool {
+        self.0 % Self::EACH == 3
+    }
+
     /// The context of groups of the same communicator's processes that make a new one.
     #[must_use]
     pub fn of_groups(self) -> Self {
         Self(self.0 | 4)
+    }
+
+    /// Returns true if its messages are those of groups that make a communicator.
+    #[must_use]
+    pub fn is_of_groups(self) -> bool {
+        self.0 % Self::EACH == 4
     }
 
     /// The context of the same communicator's point-to-point messages.

@@ -106,6 +106,44 @@ fn the_wrappers_answer_for_compiling_and_for_linking() {
     }
 }
 
+/// Build systems that know other libraries say `-lmpi`.
+#[test]
+fn a_program_that_names_libmpi_gets_our_library() {
+    let scratch = Scratch::new("lmpi");
+    for (wrapper, source) in [("mpicc", HELLO), ("mpicxx", "tests/c/tools/hello.cpp")] {
+        let binary = scratch.path().join(wrapper);
+        let mut compiler = Command::new(tool(wrapper));
+        compiler.arg(c_source(source)).arg("-o").arg(&binary);
+        text(compiler.args(["-Wl,--no-as-needed", "-lmpi"]));
+        say_hello(&binary);
+        let alone = run(Command::new(&binary).env_remove("LD_LIBRARY_PATH"));
+        let stdout = String::from_utf8_lossy(&alone.stdout);
+        assert_eq!(stdout, "hello from 0 of 1\n", "{wrapper}");
+        let needed = text(Command::new("readelf").arg("-d").arg(&binary));
+        let libraries = needed.lines().filter(|line| line.contains("NEEDED"));
+        let of_mpi = libraries.filter(|line| line.contains("libmpi"));
+        let of_mpi: Vec<_> = of_mpi.collect();
+        assert!(
+            of_mpi.len() == 1 && of_mpi[0].contains("[libmpi_abi.so.1]"),
+            "{wrapper}: {of_mpi:?}"
+        );
+    }
+}
+
+#[test]
+fn the_wrapper_for_fortran_says_what_to_do_instead() {
+    for question in ["-show", "--showme:compile", "-c"] {
+        let output = run(Command::new(tool("mpifort")).arg(question));
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && output.stdout.is_empty());
+        assert!(
+            stderr.starts_with("mpifort: mpi-lite has no Fortran binding: configure"),
+            "{stderr}"
+        );
+        assert_eq!(stderr.lines().count(), 1, "{stderr}");
+    }
+}
+
 #[test]
 fn the_wrapper_passes_on_the_compilers_verdict() {
     let scratch = Scratch::new("wrong");

@@ -230,7 +230,15 @@ fn leftovers_of_a_program_are_reported_if_the_setting_asks_for_it() {
         let told = told.expect_stderr(line);
         let told = told.expect_stderr("messages never received: 2 (the first from rank 0, tag 5)");
         let told = told.expect_stderr("requests never completed or freed: 1");
-        assert_eq!(told.stderr.lines().count(), 1, "{}", told.report());
+        let nothing = "messages never received: 0; requests never completed or freed: 0\n";
+        let told = told.expect_stderr("rank 0 on host").expect_stderr(nothing);
+        assert_eq!(told.stderr.lines().count(), 2, "{}", told.report());
+        let told = program
+            .run(transport, "leaves-partitions", "on")
+            .expect_code(0);
+        let line = "messages never received: 1 (the first from rank 0, tag 5, partitioned); \
+                    partitions never received: 4; requests";
+        let _ = told.expect_stderr(line);
     }
 }
 

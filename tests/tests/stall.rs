@@ -248,6 +248,28 @@ fn unmatched_messages() -> Vec<Deadlock> {
         .line(&["  nearly fits: the message from rank 1 is on \"halo\", not on MPI_COMM_WORLD"])
         .over_ssh_too(),
         Deadlock::new(
+            "partitioned_and_recv",
+            2,
+            "rank 1 waits in MPI_Recv for rank 0, tag 1; rank 0 has sent it a partitioned message \
+             with tag 1: an ordinary receive never meets a partitioned send",
+        )
+        .line(&["  holds a partitioned message from rank 0, tag 1, 4 of 4 partitions, 32 bytes"])
+        .line(&["  nearly fits: the message from rank 0 is partitioned, the receive is not"]),
+        Deadlock::new(
+            "send_and_partitioned",
+            2,
+            "rank 1 waits in MPI_Wait for a partitioned message from rank 0, tag 1; rank 0 has \
+             sent it a message with tag 1: a partitioned receive never meets an ordinary send",
+        )
+        .line(&["  waits for a partitioned message from rank 0, tag 1"]),
+        Deadlock::new(
+            "partitions_not_ready",
+            2,
+            "rank 0 waits in MPI_Wait for its own partitioned message to rank 1, tag 1, of which \
+             3 of 4 partitions are ready: call MPI_Pready for the others",
+        )
+        .line(&["  waits for the rest of a partitioned message from rank 0, tag 1, 3 of 4 part"]),
+        Deadlock::new(
             "many_unreceived",
             2,
             "rank 0 waits in MPI_Recv for rank 1, tag 7; \

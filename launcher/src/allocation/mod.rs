@@ -36,6 +36,20 @@ pub enum System {
     GridEngine,
 }
 
+impl System {
+    /// What users call it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            System::HostFile => "a host file that a variable names",
+            System::Slurm => "Slurm",
+            System::Pbs => "PBS",
+            System::Lsf => "LSF",
+            System::GridEngine => "Grid Engine",
+        }
+    }
+}
+
 /// The hosts of a job, and which of them this process is on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Allocation {

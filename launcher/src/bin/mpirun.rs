@@ -5,7 +5,14 @@ use std::process::ExitCode;
 
 use launcher::args::{Request, parse};
 use launcher::failure::{Failure, OUTPUT_LOST};
+use launcher::info::{self, Build};
 use launcher::{agent, help, server};
+
+/// As `make build` knows it. It is here, so that a commit makes nothing else be built again.
+const BUILD: Build = Build {
+    commit: option_env!("MPILITE_BUILD_COMMIT"),
+    compiler: option_env!("MPILITE_BUILD_COMPILER"),
+};
 
 fn main() -> ExitCode {
     let answer = match parse(std::env::args_os().skip(1)) {
@@ -17,6 +24,7 @@ fn main() -> ExitCode {
             env!("CARGO_PKG_VERSION"),
             "\n"
         )),
+        Ok(Request::Info) => say(&info::text(BUILD)),
         Err(failure) => Err(failure),
     };
     match answer {

@@ -159,6 +159,9 @@ impl Ledger {
             Report::Silent(_) | Report::Unreached { .. } | Report::Lost { .. } => {
                 return Err(impossible("its own silence or loss"));
             }
+            Report::Calling(_) | Report::Connected => {
+                return Err(impossible("its own connection"));
+            }
             Report::Loss { lost, .. } if *lost as usize >= self.job_size => {
                 return Err(impossible(&format!("there is no rank {lost} to lose")));
             }

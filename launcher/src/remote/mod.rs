@@ -165,10 +165,9 @@ impl Remote {
         self.patient_until
             .get_or_insert(now + self.settings.patience);
         self.incoming = Incoming::Noise(Vec::new());
-        match ssh::connect(
-            &ssh::command_line(&self.settings, &self.host),
-            self.inherited,
-        ) {
+        let words = ssh::command_line(&self.settings, &self.host);
+        self.reports.push_back(Report::Calling(words.clone()));
+        match ssh::connect(&words, self.inherited) {
             Ok(process) => {
                 self.carrier = Some(Carrier::Ssh(process));
                 self.state = State::Connecting(now + self.settings.ready_within);
@@ -435,6 +434,7 @@ impl Remote {
                 }
                 (self.server, self.client, self.machine) = (server, client, machine);
                 self.state = State::Ready;
+                self.reports.push_back(Report::Connected);
                 self.silence.heard(now);
                 self.ping_at = now + self.silence.period();
             }

@@ -39,6 +39,8 @@ const FAREWELL: Duration = Duration::from_secs(2);
 /// What the step has to report.
 #[derive(Debug)]
 pub enum News {
+    /// This command line starts the agents.
+    Called(Vec<String>),
     /// The agent of this node is there.
     Arrived(usize, Connection),
     /// The agents that have not arrived never will.
@@ -249,6 +251,7 @@ impl Srun {
 
     fn spawn(&mut self) {
         match self.command().and_then(|command| {
+            self.news.push_back(News::Called(words(&command)));
             Process::spawn(command, self.inherited).map_err(|error| error.to_string())
         }) {
             Ok(mut process) => {
@@ -411,4 +414,11 @@ impl Pending {
             }
         }
     }
+}
+/// The words of a command, without its environment.
+fn words(command: &Command) -> Vec<String> {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect()
 }

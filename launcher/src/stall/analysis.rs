@@ -268,7 +268,8 @@ impl<'a> Search<'_, 'a> {
                 continue;
             };
             budget -= 1;
-            if is_strict && !self.depends(near.source.world, wait.rank) {
+            let depends = |source| self.depends(source, wait.rank);
+            if is_strict && !near.source.world.is_some_and(depends) {
                 continue;
             }
             let sender = near.sender.map(|sender| sender.rank);
@@ -485,9 +486,10 @@ impl<'a> Search<'_, 'a> {
             } else if !self.messages.have_met(wait, self.communicators) {
                 continue;
             } else if let Operation::Send { dest, .. } = wait.operation
-                && (dest.world as usize) < self.natures.len()
+                && let Some(dest) = dest.world
+                && (dest as usize) < self.natures.len()
             {
-                ranks.push(dest.world);
+                ranks.push(dest);
             }
             self.explain(ranks);
             let other = self.messages.other_collective(wait, self.communicators);

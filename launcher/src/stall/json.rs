@@ -2,8 +2,8 @@
 //! `docs/stall-json.md` has the fields.
 
 use mpi_lite::boot::state::{
-    Address, COMMUNICATORS_MAX, EndsWith, HeldMessage, LISTED_MAX, Operation, RankState,
-    ThreadState, Wanted,
+    Address, COMMUNICATORS_MAX, EndsWith, HeldMessage, LISTED_MAX, MessageKind, Operation,
+    RankState, ThreadState, Wanted,
 };
 use serde_json::{Value, json};
 
@@ -148,14 +148,18 @@ impl Finding<'_> {
                 tag,
                 bytes,
                 is_synchronous,
-            } => json!({
-                "kind": "send",
-                "communicator": name(*context),
-                "dest": dest.world,
-                "tag": tag,
-                "bytes": bytes,
-                "synchronous": is_synchronous,
-            }),
+                kind,
+            } => with_partitions(
+                json!({
+                    "kind": "send",
+                    "communicator": name(*context),
+                    "dest": dest.world,
+                    "tag": tag,
+                    "bytes": bytes,
+                    "synchronous": is_synchronous,
+                }),
+                *kind,
+            ),
             Operation::Collective {
                 context,
                 name: called,
@@ -176,32 +180,36 @@ impl Finding<'_> {
     }
 
     fn wanted_json(&self, rank: u32, kind: &str, wanted: &Wanted) -> Value {
-        json!({
+        let object = json!({
             "kind": kind,
             "communicator": self.name(self.communicators.id(rank, wanted.context)),
             "source": wanted.source.map(|source| source.world),
             "tag": wanted.tag,
             "room": wanted.room,
-        })
+        });
+        with_partitions(object, wanted.kind)
     }
 
     fn held_message(&self, rank: u32, held: &HeldMessage) -> Value {
-        json!({
+        let object = json!({
             "communicator": self.name(self.communicators.id(rank, held.context)),
             "source": held.source.world,
             "tag": held.tag,
             "bytes": held.bytes,
             "collective": printable(&held.collective),
-        })
+        });
+        with_partitions(object, held.kind)
     }
 
     fn reason(&self, reason: &Reason<'_>) -> Value {
         let waits = reason.waits();
         let (kind, others) = match reason {
             Reason::Cycle(_) => ("cycle", Vec::new()),
-            Reason::Near(_, near) => ("near_match", vec![near.source.world]),
+            Reason::Near(_, near) => ("near_match", Vec::from_iter(near.source.world)),
             Reason::Mixed(_) => ("different_collectives", Vec::new()),
-            Reason::OtherCollective(_, held) => ("other_collective", vec![held.source.world]),
+            Reason::OtherCollective(_, held) => {
+                ("other_collective", Vec::from_iter(held.source.world))
+            }
             Reason::End(_, ends, _) => ("end", ends.clone()),
             Reason::AnySource(..) => ("any_source", Vec::new()),
             Reason::OnItsWay(_) => ("on_its_way", Vec::new()),
@@ -234,6 +242,7 @@ impl Finding<'_> {
                         Difference::Tag => "tag",
                         Difference::Communicator => "communicator",
                         Difference::Room => "room",
+                        Difference::Kind => "partitioned",
                     },
                 });
             }
@@ -248,6 +257,14 @@ impl Finding<'_> {
         }
         object
     }
+}
+
+/// Adds the partitions of a partitioned message, send or receive.
+fn with_partitions(mut object: Value, kind: MessageKind) -> Value {
+    if let MessageKind::Partitioned(partitions) = kind {
+        object["partitions"] = json!({ "ready": partitions.ready, "all": partitions.all });
+    }
+    object
 }
 
 fn frame(address: &Address) -> Value {

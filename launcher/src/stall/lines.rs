@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use mpi_lite::boot::state::{HeldMessage, LISTED_MAX, Operation, RankState, ThreadState, Wanted};
+use mpi_lite::boot::state::{
+    HeldMessage, LISTED_MAX, MessageKind, Operation, RankState, ThreadState, Wanted,
+};
 
 use super::Doing;
 use super::analysis::Finding;
@@ -10,7 +12,7 @@ use super::collectives::{Form, Meeting};
 use super::near::{Difference, Near};
 use super::ranks::{ITEMS_MAX, in_words, list};
 use super::waits::{Nature, Wait, left_out, operations, threads};
-use super::words::{at, call, computes, duration, is_plain, silent};
+use super::words::{at, call, computes, duration, is_plain, noun, partitions, silent};
 use crate::failure::{printable, printable_line};
 
 /// Ranks in the same state.
@@ -278,10 +280,9 @@ impl Lines<'_, '_> {
             Operation::Receive(_) | Operation::Probe(_) | Operation::Send { .. } if is_direct => {
                 None
             }
-            Operation::Receive(wanted) | Operation::Probe(wanted) => Some(format!(
-                "waits for a message {}",
-                self.finding.wanted(rank, wanted)
-            )),
+            Operation::Receive(wanted) | Operation::Probe(wanted) => {
+                Some(format!("waits for {}", self.finding.wanted(rank, wanted)))
+            }
             Operation::Incoming(held) => Some(format!(
                 "waits for the rest of {}",
                 self.finding.message(rank, held, true)
@@ -291,14 +292,22 @@ impl Lines<'_, '_> {
                 dest,
                 tag,
                 bytes,
+                kind,
                 ..
             } => {
                 let id = self.finding.communicators.id(rank, *context);
                 let dest = self.finding.peer(*dest, id);
                 let on = self.finding.on_described(id);
-                Some(format!(
-                    "waits for {dest} to receive a message with tag {tag}, {bytes} bytes{on}"
-                ))
+                let what = noun(*kind);
+                Some(match partitions(*kind).filter(|_| !kind.is_ready()) {
+                    Some(partitions) => format!(
+                        "waits for its own partitions of {what} to {dest}, tag {tag}{on}: \
+                         {partitions} are ready"
+                    ),
+                    None => format!(
+                        "waits for {dest} to receive {what} with tag {tag}, {bytes} bytes{on}"
+                    ),
+                })
             }
             Operation::Collective { .. } => self.collective(wait),
             Operation::Job => None,
@@ -420,6 +429,10 @@ impl Lines<'_, '_> {
                 let room = wanted.room.unwrap_or_default();
                 format!("has {} bytes, the receive has room for {room}", near.bytes)
             }
+            Difference::Kind => match near.kind {
+                MessageKind::Partitioned(_) => "is partitioned, the receive is not".into(),
+                _ => "is not partitioned, the receive is".into(),
+            },
         };
         format!("nearly fits: the message from {source} {difference}")
     }
@@ -432,7 +445,9 @@ fn waiting(state: &RankState) -> u64 {
 
 /// Returns true if the arguments of the call are those of its only operation.
 fn is_in_its_call(thread: &ThreadState) -> bool {
-    let is_on_requests = thread.call.starts_with("MPI_Wait") || thread.call.contains("endrecv");
+    let calls = ["MPI_Wait", "MPI_Start", "MPI_Finalize"];
+    let is_on_requests =
+        thread.call.contains("endrecv") || calls.iter().any(|call| thread.call.starts_with(call));
     let is_alone = thread.operations.len() == 1 && thread.left_out == 0;
     is_alone && !is_on_requests && !thread.call.is_empty()
 }

@@ -1,8 +1,11 @@
 //! Messages and receives that match, and those that nearly do.
 
 use std::collections::{HashMap, HashSet};
+use std::mem::{Discriminant, discriminant};
 
-use mpi_lite::boot::state::{HeldMessage, LISTED_MAX, Operation, Peer, RankState, Wanted};
+use mpi_lite::boot::state::{
+    HeldMessage, LISTED_MAX, MessageKind, Operation, Peer, RankState, Wanted,
+};
 
 use super::communicators::{Communicators, Id};
 use super::waits::{Wait, all, operations, threads};
@@ -19,6 +22,8 @@ pub(super) enum Difference {
     Communicator,
     /// They match, but the message is longer than the receive has room for.
     Room,
+    /// One of them is partitioned.
+    Kind,
 }
 
 /// A message that a receive nearly takes.
@@ -28,14 +33,18 @@ pub(super) struct Near<'a> {
     pub(super) communicator: Id,
     pub(super) tag: i32,
     pub(super) bytes: u64,
+    pub(super) kind: MessageKind,
     pub(super) difference: Difference,
     /// The sender waits for it.
     pub(super) sender: Option<Wait<'a>>,
 }
 
-/// What a message and a receive must agree in: the receiver, the communicator, the sender and the
-/// tag; `None` for any.
-type Envelope = (u32, Id, Option<u32>, Option<i32>);
+/// The messages of one kind on one communicator.
+type Queue = (Id, Discriminant<MessageKind>);
+
+/// What a message and a receive must agree in: the receiver, the queue, the sender and the tag;
+/// `None` for any.
+type Envelope = (u32, Queue, Option<u32>, Option<i32>);
 
 /// A message on its way, as a receiver sees it.
 #[derive(Clone, Copy)]
@@ -44,6 +53,7 @@ struct Message<'a> {
     communicator: Id,
     tag: i32,
     bytes: u64,
+    kind: MessageKind,
     sender: Option<Wait<'a>>,
 }
 
@@ -73,23 +83,42 @@ impl<'a> Messages<'a> {
                     let envelope = envelope(wait.rank, wanted, communicators);
                     messages.posted.insert(envelope);
                 }
-                Operation::Send {
-                    context, dest, tag, ..
-                } => {
-                    let id = communicators.id(wait.rank, *context);
-                    for source in [None, Some(wait.rank)] {
-                        messages.sent.insert((dest.world, id, source, None));
-                        messages.sent.insert((dest.world, id, source, Some(*tag)));
-                    }
-                    let sends = messages.sends.entry(dest.world).or_default();
-                    if sends.len() < SENDS_MAX {
-                        sends.extend(as_message(wait, communicators));
-                    }
+                // A partitioned receive has matched its message before the partitions come.
+                Operation::Incoming(held) => {
+                    let envelope = envelope_of(wait.rank, held, communicators);
+                    messages.posted.insert(envelope);
                 }
+                Operation::Send { .. } => messages.add_send(wait, communicators),
                 _ => (),
             }
         }
         messages
+    }
+
+    fn add_send(&mut self, wait: Wait<'a>, communicators: &Communicators<'a>) {
+        let Operation::Send {
+            context,
+            dest: Peer {
+                world: Some(dest), ..
+            },
+            tag,
+            kind,
+            ..
+        } = wait.operation
+        else {
+            return;
+        };
+        if kind.is_ready() {
+            let queue = (communicators.id(wait.rank, *context), discriminant(kind));
+            for source in [None, Some(wait.rank)] {
+                self.sent.insert((*dest, queue, source, None));
+                self.sent.insert((*dest, queue, source, Some(*tag)));
+            }
+        }
+        let sends = self.sends.entry(*dest).or_default();
+        if sends.len() < SENDS_MAX {
+            sends.extend(as_message(wait, communicators));
+        }
     }
 
     /// Returns true if the other side of this operation is there.
@@ -100,15 +129,28 @@ impl<'a> Messages<'a> {
                     .contains(&envelope(wait.rank, wanted, communicators))
             }
             Operation::Send {
-                context, dest, tag, ..
+                context,
+                dest,
+                tag,
+                kind,
+                ..
             } => {
-                let id = communicators.id(wait.rank, *context);
+                let Some(dest) = dest.world.filter(|_| kind.is_ready()) else {
+                    return false;
+                };
+                let queue = (communicators.id(wait.rank, *context), discriminant(kind));
                 [None, Some(wait.rank)].into_iter().any(|source| {
-                    self.posted.contains(&(dest.world, id, source, None))
-                        || self.posted.contains(&(dest.world, id, source, Some(*tag)))
+                    self.posted.contains(&(dest, queue, source, None))
+                        || self.posted.contains(&(dest, queue, source, Some(*tag)))
                 })
             }
-            Operation::Incoming(_) => true,
+            Operation::Incoming(held) => match held.kind {
+                MessageKind::Partitioned(_) => {
+                    self.sent
+                        .contains(&envelope_of(wait.rank, held, communicators))
+                }
+                _ => true,
+            },
             _ => false,
         }
     }
@@ -144,13 +186,17 @@ impl<'a> Messages<'a> {
         held: &HeldMessage,
         communicators: &Communicators<'_>,
     ) -> bool {
-        let Some(state) = self.states.get(&held.source.world) else {
+        let Some((source, state)) = held
+            .source
+            .world
+            .and_then(|source| Some((source, self.states.get(&source)?)))
+        else {
             return false;
         };
         let id = communicators.id(rank, held.context);
         threads(state).iter().any(|thread| {
             operations(thread).iter().any(|operation| {
-                let rank = held.source.world;
+                let rank = source;
                 let wait = Wait {
                     rank,
                     thread,
@@ -178,12 +224,15 @@ impl<'a> Messages<'a> {
         });
         let held = held.iter().filter(|held| held.collective.is_empty());
         let mut messages: Vec<Message<'_>> = held
-            .map(|held| Message {
-                source: held.source,
-                communicator: communicators.id(rank, held.context),
-                tag: held.tag,
-                bytes: held.bytes,
-                sender: None,
+            .filter_map(|held| {
+                Some(Message {
+                    source: held.source,
+                    communicator: communicators.id(rank, held.context),
+                    tag: held.tag?,
+                    bytes: held.bytes,
+                    kind: held.kind,
+                    sender: None,
+                })
             })
             .collect();
         for message in &mut messages {
@@ -200,17 +249,33 @@ impl<'a> Messages<'a> {
 
 impl<'a> Message<'a> {
     fn is(&self, other: &Message<'_>) -> bool {
-        (self.source.world, self.communicator, self.tag)
-            == (other.source.world, other.communicator, other.tag)
+        let is_one = |message: &Message<'_>| {
+            let kind = discriminant(&message.kind);
+            (
+                message.source.world,
+                message.communicator,
+                message.tag,
+                kind,
+            )
+        };
+        is_one(self) == is_one(other)
     }
 
     fn nearly_fits(self, wanted: &Wanted, communicator: Id) -> Option<Near<'a>> {
-        let is_other = |source: Peer| source.world != self.source.world;
+        let is_other = |source: Peer| source.world.is_none() || source.world != self.source.world;
         if wanted.source.is_some_and(is_other) {
             return None;
         }
         let has_tag = wanted.tag.is_none_or(|tag| tag == self.tag);
-        let difference = match (communicator == self.communicator, has_tag) {
+        let has_communicator = communicator == self.communicator;
+        let difference = match (has_communicator, has_tag) {
+            _ if discriminant(&wanted.kind) != discriminant(&self.kind) => {
+                let is_creation = [wanted.kind, self.kind].contains(&MessageKind::Creation);
+                if is_creation || !has_communicator || !has_tag {
+                    return None;
+                }
+                Difference::Kind
+            }
             (true, false) => Difference::Tag,
             (false, true) => Difference::Communicator,
             (true, true) if wanted.room.is_some_and(|room| room < self.bytes) => Difference::Room,
@@ -221,6 +286,7 @@ impl<'a> Message<'a> {
             communicator: self.communicator,
             tag: self.tag,
             bytes: self.bytes,
+            kind: self.kind,
             difference,
             sender: self.sender,
         })
@@ -232,6 +298,7 @@ fn as_message<'a>(send: Wait<'a>, communicators: &Communicators<'_>) -> Option<M
         context,
         tag,
         bytes,
+        kind,
         ..
     } = send.operation
     else {
@@ -243,18 +310,27 @@ fn as_message<'a>(send: Wait<'a>, communicators: &Communicators<'_>) -> Option<M
     let place = place.and_then(|place| u32::try_from(place).ok());
     Some(Message {
         source: Peer {
-            rank: place.unwrap_or(send.rank),
-            world: send.rank,
+            rank: place,
+            world: Some(send.rank),
         },
         communicator,
         tag: *tag,
         bytes: *bytes,
+        kind: *kind,
         sender: Some(send),
     })
 }
 
 fn envelope(rank: u32, wanted: &Wanted, communicators: &Communicators<'_>) -> Envelope {
-    let source = wanted.source.map(|source| source.world);
+    // A sender that is not known sends nothing that is known.
+    let source = wanted.source.map(|source| source.world.unwrap_or(u32::MAX));
     let id = communicators.id(rank, wanted.context);
-    (rank, id, source, wanted.tag)
+    (rank, (id, discriminant(&wanted.kind)), source, wanted.tag)
+}
+
+/// The envelope of a message that has met its receive.
+fn envelope_of(rank: u32, held: &HeldMessage, communicators: &Communicators<'_>) -> Envelope {
+    let id = communicators.id(rank, held.context);
+    let source = held.source.world.unwrap_or(u32::MAX);
+    (rank, (id, discriminant(&held.kind)), Some(source), held.tag)
 }

@@ -1,6 +1,6 @@
 //! The reasons of a report, one sentence each.
 
-use mpi_lite::boot::state::{HeldMessage, Operation};
+use mpi_lite::boot::state::{HeldMessage, MessageKind, Operation};
 
 use super::analysis::{Finding, Link, Reason};
 use super::collectives::Mixed;
@@ -8,7 +8,7 @@ use super::communicators::{Id, states};
 use super::near::{Difference, Near};
 use super::ranks::in_words;
 use super::waits::{Nature, Wait};
-use super::words::{collective, tag};
+use super::words::{collective, never_meet, noun, partitions, tag};
 use crate::failure::{printable, printable_line};
 
 /// The most clauses of a sentence, and how many are left of more.
@@ -99,17 +99,46 @@ impl Finding<'_> {
             Operation::Receive(wanted) | Operation::Probe(wanted) => {
                 let source = match wanted.source {
                     None => "any rank".into(),
-                    Some(source) if source.world == rank => "itself".into(),
+                    Some(source) if source.world == Some(rank) => "itself".into(),
                     Some(source) => self.peer(source, id(wanted.context)),
                 };
                 let (tag, on) = (tag(wanted.tag), on(wanted.context));
-                format!("{waits} for {source}, {tag}{on}")
+                match wanted.kind {
+                    MessageKind::Ordinary => format!("{waits} for {source}, {tag}{on}"),
+                    // The call says the rest.
+                    MessageKind::Creation => format!("{waits} for {source}{on}"),
+                    MessageKind::Partitioned(_) => {
+                        format!("{waits} for a partitioned message from {source}, {tag}{on}")
+                    }
+                }
             }
             Operation::Send {
-                context, dest, tag, ..
+                context,
+                dest,
+                tag,
+                kind,
+                ..
             } => {
                 let (dest, on) = (self.peer(*dest, id(*context)), on(*context));
-                format!("{waits} until {dest} receives tag {tag}{on}")
+                match (kind, partitions(*kind)) {
+                    (MessageKind::Creation, _) => format!("{waits} for {dest}{on}"),
+                    (kind, Some(partitions)) if !kind.is_ready() => format!(
+                        "{waits} for its own partitioned message to {dest}, tag {tag}{on}, of \
+                         which {partitions} are ready"
+                    ),
+                    (MessageKind::Partitioned(_), _) => {
+                        format!("{waits} until {dest} receives the partitioned tag {tag}{on}")
+                    }
+                    (MessageKind::Ordinary, _) => {
+                        format!("{waits} until {dest} receives tag {tag}{on}")
+                    }
+                }
+            }
+            Operation::Incoming(held) => {
+                let (source, on) = (self.peer(held.source, id(held.context)), on(held.context));
+                let (tag, here) = (tag(held.tag), partitions(held.kind));
+                let here = here.map_or_else(String::new, |here| format!(" ({here} have come)"));
+                format!("{waits} for the rest of the message from {source}, {tag}{on}{here}")
             }
             _ => waits,
         }
@@ -141,6 +170,9 @@ impl Finding<'_> {
     fn with_itself(&self, wait: Wait<'_>) -> String {
         let rank = wait.rank;
         match wait.operation {
+            Operation::Send { kind, .. } if !kind.is_ready() => {
+                format!("{}: call MPI_Pready for the others", self.clause(wait))
+            }
             Operation::Send { context, tag, .. } => {
                 let call = self.call(wait);
                 let on = self.on(self.communicators.id(rank, *context));
@@ -157,8 +189,9 @@ impl Finding<'_> {
         let clause = self.clause(wait);
         if let Some(sender) = near.sender.filter(|sender| sender.rank != wait.rank) {
             let differ = match near.difference {
-                Difference::Communicator => "the communicators differ",
-                _ => "the tags differ",
+                Difference::Communicator => "the communicators differ".into(),
+                Difference::Kind => never_meet(wait.operation, near.kind),
+                Difference::Tag | Difference::Room => "the tags differ".to_owned(),
             };
             return format!("{}; {clause}: {differ}", self.clause(sender));
         }
@@ -166,10 +199,15 @@ impl Finding<'_> {
             Difference::Communicator => format!(" on {}", self.name(near.communicator)),
             _ => String::new(),
         };
-        let who = match near.source.world == wait.rank {
+        let who = match near.source.world == Some(wait.rank) {
             true => "it has sent itself".into(),
             false => format!("{} has sent it", self.peer(near.source, near.communicator)),
         };
+        if near.difference == Difference::Kind {
+            let why = never_meet(wait.operation, near.kind);
+            let what = noun(near.kind);
+            return format!("{clause}; {who} {what} with tag {}: {why}", near.tag);
+        }
         format!(
             "{clause}; {who} tag {}{on}, which nobody received",
             near.tag
@@ -293,7 +331,7 @@ impl Finding<'_> {
             }
             Operation::Incoming(held) => {
                 let id = id(held.context);
-                message(self.peer(held.source, id), own(), tag(Some(held.tag)), id)
+                message(self.peer(held.source, id), own(), tag(held.tag), id)
             }
             Operation::Send {
                 context,
@@ -325,7 +363,7 @@ fn tag_of(links: &[&Link<'_>]) -> Option<String> {
     let mut tags = links.iter().map(|link| match link.wait.operation {
         Operation::Receive(wanted) | Operation::Probe(wanted) => Some(tag(wanted.tag)),
         Operation::Send { tag: number, .. } => Some(tag(Some(*number))),
-        Operation::Incoming(held) => Some(tag(Some(held.tag))),
+        Operation::Incoming(held) => Some(tag(held.tag)),
         _ => None,
     });
     let first = tags.next()??;

@@ -1,8 +1,8 @@
 //! Reports of snapshots made by hand.
 
 use mpi_lite::boot::state::{
-    Address, CommunicatorState, EndsWith, HeldMessage, Operation, Peer, RankState, Run,
-    ThreadState, Wanted,
+    Address, CommunicatorState, EndsWith, HeldMessage, MessageKind, Operation, Partitions, Peer,
+    RankState, Run, ThreadState, Wanted,
 };
 
 use super::*;
@@ -24,7 +24,10 @@ fn snapshot(ranks: Vec<Doing>) -> Snapshot {
 }
 
 fn peer(world: u32) -> Peer {
-    Peer { rank: world, world }
+    Peer {
+        rank: Some(world),
+        world: Some(world),
+    }
 }
 
 fn world(size: u32, begun: u32, begun_nonblocking: u32) -> CommunicatorState {
@@ -60,6 +63,7 @@ fn wanted(source: u32, tag: i32) -> Wanted {
         source: Some(peer(source)),
         tag: Some(tag),
         room: Some(4),
+        kind: MessageKind::Ordinary,
     }
 }
 
@@ -73,6 +77,7 @@ fn any() -> Operation {
         source: None,
         tag: None,
         room: Some(4),
+        kind: MessageKind::Ordinary,
     })
 }
 
@@ -83,6 +88,7 @@ fn send(dest: u32, tag: i32) -> Operation {
         tag,
         bytes: 80000,
         is_synchronous: false,
+        kind: MessageKind::Ordinary,
     }
 }
 
@@ -100,10 +106,11 @@ fn held(source: u32, tag: i32) -> HeldMessage {
     HeldMessage {
         context: WORLD,
         source: peer(source),
-        tag,
+        tag: Some(tag),
         bytes: 4,
         is_with_sender: false,
         collective: String::new(),
+        kind: MessageKind::Ordinary,
     }
 }
 
@@ -291,7 +298,10 @@ fn a_message_with_another_tag_is_the_reason() {
 fn a_message_on_another_communicator_is_the_reason() {
     let receiver = with(recv_state(2, 7), |state| {
         state.communicators.push(halo());
-        let source = Peer { rank: 1, world: 2 };
+        let source = Peer {
+            rank: Some(1),
+            world: Some(2),
+        };
         state.unexpected = vec![HeldMessage {
             context: HALO,
             source,
@@ -830,9 +840,13 @@ fn the_place_in_the_program_is_the_nearest_that_is_known() {
 fn a_communicator_that_a_call_names_is_explained() {
     let wanted = Wanted {
         context: HALO,
-        source: Some(Peer { rank: 3, world: 6 }),
+        source: Some(Peer {
+            rank: Some(3),
+            world: Some(6),
+        }),
         tag: None,
         room: None,
+        kind: MessageKind::Ordinary,
     };
     let on_halo = |call| {
         let operations = vec![Operation::Receive(wanted.clone())];
@@ -982,7 +996,11 @@ impl Dice {
             0 => self.number(),
             _ => world,
         };
-        Peer { rank, world }
+        let known = self.roll(8);
+        Peer {
+            rank: (known > 0).then_some(rank),
+            world: (known > 1).then_some(world),
+        }
     }
 
     fn wanted(&mut self) -> Wanted {
@@ -991,6 +1009,18 @@ impl Dice {
             source: (self.roll(4) > 0).then(|| self.peer()),
             tag: (self.roll(4) > 0).then(|| self.number().cast_signed()),
             room: (self.roll(2) > 0).then(|| self.number().into()),
+            kind: self.kind(),
+        }
+    }
+
+    fn kind(&mut self) -> MessageKind {
+        match self.roll(6) {
+            0 => MessageKind::Creation,
+            1 => MessageKind::Partitioned(Partitions {
+                ready: self.number(),
+                all: self.number(),
+            }),
+            _ => MessageKind::Ordinary,
         }
     }
 
@@ -998,9 +1028,10 @@ impl Dice {
         HeldMessage {
             context: self.number(),
             source: self.peer(),
-            tag: self.number().cast_signed(),
+            tag: (self.roll(8) > 0).then(|| self.number().cast_signed()),
             bytes: self.number().into(),
             is_with_sender: self.roll(2) > 0,
+            kind: self.kind(),
             collective: match self.roll(3) {
                 0 => self.words(),
                 _ => String::new(),
@@ -1021,6 +1052,7 @@ impl Dice {
                 tag: self.number().cast_signed(),
                 bytes: u64::MAX,
                 is_synchronous: true,
+                kind: self.kind(),
             },
             _ => Operation::Collective {
                 context: self.number(),
@@ -1200,6 +1232,7 @@ fn communicators_that_differ_are_the_reason() {
             tag: 7,
             bytes: 4,
             is_synchronous: true,
+            kind: MessageKind::Ordinary,
         }];
     });
     let receiver = with(recv_state(2, 7), |state| state.communicators.push(halo()));
@@ -1363,4 +1396,103 @@ fn a_message_for_later_does_not_hide_why_its_sender_waits() {
              rank 1 in MPI_Recv, tag 7"
         ]
     );
+}
+
+fn partitioned(ready: u32, all: u32) -> MessageKind {
+    MessageKind::Partitioned(Partitions { ready, all })
+}
+
+/// A partitioned send of rank 0 to rank 1 with so many of 8 partitions ready.
+fn partitioned_send(ready: u32) -> Doing {
+    let mut operation = send(1, 1);
+    if let Operation::Send { kind, .. } = &mut operation {
+        *kind = partitioned(ready, 8);
+    }
+    waits("MPI_Wait", vec![operation])
+}
+
+#[test]
+fn a_receive_never_meets_a_message_of_another_kind() {
+    let held_as = |tag, kind| HeldMessage {
+        kind,
+        ..held(0, tag)
+    };
+    let receiver = |receive: MessageKind, held: HeldMessage| {
+        let wanted = Wanted {
+            kind: receive,
+            ..wanted(0, 1)
+        };
+        let call = match receive {
+            MessageKind::Ordinary => "MPI_Recv",
+            _ => "MPI_Wait",
+        };
+        let thread = thread(call, vec![Operation::Receive(wanted)]);
+        with(state(vec![thread]), |state| state.unexpected = vec![held])
+    };
+    let plain = receiver(MessageKind::Ordinary, held_as(1, partitioned(8, 8)));
+    let lines = report(&snapshot(vec![barrier(2), plain])).join("\n");
+    for words in [
+        "holds a partitioned message from rank 0, tag 1, 8 of 8 partitions, 4 bytes, that nobody",
+        "nearly fits: the message from rank 0 is partitioned, the receive is not",
+        "reason: rank 1 waits in MPI_Recv for rank 0, tag 1; rank 0 has sent it a partitioned \
+         message with tag 1: an ordinary receive never meets a partitioned send",
+    ] {
+        assert!(lines.contains(words), "{words}: {lines}");
+    }
+    let split = receiver(partitioned(0, 0), held_as(1, MessageKind::Ordinary));
+    let lines = report(&snapshot(vec![barrier(2), split])).join("\n");
+    for words in [
+        "waits for a partitioned message from rank 0, tag 1\n",
+        "nearly fits: the message from rank 0 is not partitioned, the receive is",
+        "reason: rank 1 waits in MPI_Wait for a partitioned message from rank 0, tag 1; rank 0 \
+         has sent it a message with tag 1: a partitioned receive never meets an ordinary send",
+    ] {
+        assert!(lines.contains(words), "{words}: {lines}");
+    }
+    let reason = reasons(vec![partitioned_send(8), recv(0, 1)]);
+    assert_eq!(
+        reason,
+        [
+            "rank 0 waits in MPI_Wait until rank 1 receives the partitioned tag 1; rank 1 waits in \
+          MPI_Recv for rank 0, tag 1: an ordinary receive never meets a partitioned send"
+        ]
+    );
+}
+
+#[test]
+fn a_partitioned_send_waits_for_its_own_partitions() {
+    let incoming = HeldMessage {
+        kind: partitioned(3, 8),
+        ..held(0, 1)
+    };
+    let receiver = || waits("MPI_Wait", vec![Operation::Incoming(incoming.clone())]);
+    let own = "rank 0 waits in MPI_Wait for its own partitioned message to rank 1, tag 1, of which \
+               3 of 8 partitions are ready: call MPI_Pready for the others";
+    assert_eq!(reasons(vec![partitioned_send(3), receiver()]), [own]);
+    let finalized = reasons(vec![in_finalize(), receiver()]);
+    assert_eq!(
+        finalized,
+        ["rank 0 is in MPI_Finalize; rank 1 waits for it in MPI_Wait, tag 1"]
+    );
+    let on_its_way = reasons(vec![partitioned_send(8), receiver()]);
+    assert!(on_its_way[0].contains("is on its way"), "{on_its_way:?}");
+}
+
+#[test]
+fn a_sender_in_a_communicator_that_the_receiver_does_not_have_has_no_number() {
+    let early = HeldMessage {
+        context: 200,
+        source: Peer {
+            rank: Some(3),
+            world: None,
+        },
+        collective: "the creation of a communicator".into(),
+        ..held(0, 1)
+    };
+    let receiver = with(recv_state(1, 7), |state| state.unexpected = vec![early]);
+    let lines = report(&snapshot(vec![receiver, in_finalize()])).join("\n");
+    let words = "holds a message of the creation of a communicator from rank 3 of communicator \
+                 200, which the receiver does not have, 4 bytes, that nobody received";
+    assert!(lines.contains(words), "{lines}");
+    assert!(!lines.contains(&u32::MAX.to_string()), "{lines}");
 }

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use mpi_lite::boot::state::{LISTED_MAX, Operation, RankState, THREADS_MAX, ThreadState};
+use mpi_lite::boot::state::{
+    LISTED_MAX, MessageKind, Operation, Peer, RankState, THREADS_MAX, ThreadState,
+};
 
 use super::collectives::{Form, Meeting};
 use super::communicators::{Communicators, Id, states};
@@ -200,10 +202,15 @@ impl<'a> Builder<'_, 'a> {
         }
         match wait.operation {
             Operation::Receive(wanted) | Operation::Probe(wanted) => match wanted.source {
-                Some(source) => self.rank(shared, source.world),
+                Some(source) => self.peer(shared, source),
                 None => self.anybody(shared, self.communicators.id(wait.rank, wanted.context)),
             },
-            Operation::Send { dest, .. } => self.rank(shared, dest.world),
+            // It must mark its own partitions ready.
+            Operation::Send { kind, .. } if !kind.is_ready() => self.rank(shared, wait.rank),
+            Operation::Send { dest, .. } => self.peer(shared, *dest),
+            Operation::Incoming(held) if matches!(held.kind, MessageKind::Partitioned(_)) => {
+                self.peer(shared, held.source)
+            }
             Operation::Collective { .. } => match Meeting::of(wait, self.communicators) {
                 Some(meeting) => {
                     let is_mixed = self.mixed.contains(&meeting);
@@ -220,8 +227,8 @@ impl<'a> Builder<'_, 'a> {
     /// The node for a message whose receive is there: a rank that waits in MPI moves messages.
     fn mover(&self, shared: &Shared<'a>, wait: Wait<'_>) -> usize {
         let other = match wait.operation {
-            Operation::Incoming(held) => Some(held.source.world),
-            Operation::Send { dest, .. } => Some(dest.world),
+            Operation::Incoming(held) => held.source.world,
+            Operation::Send { dest, .. } => dest.world,
             _ => None,
         };
         let nature = other.and_then(|other| self.natures.get(other as usize));
@@ -229,6 +236,11 @@ impl<'a> Builder<'_, 'a> {
             (None, _) | (_, Some(Nature::Waits | Nature::InFinalize)) => shared.settled,
             (Some(other), _) => self.rank(shared, other),
         }
+    }
+
+    fn peer(&self, shared: &Shared<'a>, peer: Peer) -> usize {
+        peer.world
+            .map_or(shared.settled, |rank| self.rank(shared, rank))
     }
 
     fn rank(&self, shared: &Shared<'a>, rank: u32) -> usize {

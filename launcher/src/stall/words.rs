@@ -1,7 +1,8 @@
 //! Words that the lines and the reasons share.
 
 use mpi_lite::boot::state::{
-    Address, CommunicatorState, HeldMessage, Operation, Peer, RankState, ThreadState, Wanted,
+    Address, CommunicatorState, HeldMessage, MessageKind, Operation, Partitions, Peer, RankState,
+    ThreadState, Wanted,
 };
 
 use super::analysis::Finding;
@@ -26,14 +27,14 @@ pub(super) fn title(occasion: &Occasion) -> String {
 }
 
 impl Finding<'_> {
-    /// `from rank 1, tag 7, on "halo" (...)`.
+    /// `a message from rank 1, tag 7, on "halo" (...)`.
     pub(super) fn wanted(&self, rank: u32, wanted: &Wanted) -> String {
         let id = self.communicators.id(rank, wanted.context);
         let source = wanted
             .source
             .map_or("any rank".into(), |source| self.peer(source, id));
-        let tag = tag(wanted.tag);
-        format!("from {source}, {tag}{}", self.on_described(id))
+        let (what, tag) = (noun(wanted.kind), tag(wanted.tag));
+        format!("{what} from {source}, {tag}{}", self.on_described(id))
     }
 
     /// `a message from rank 1, tag 8, 4 bytes, on "halo"`.
@@ -41,27 +42,40 @@ impl Finding<'_> {
         let id = self.communicators.id(rank, held.context);
         let source = self.peer(held.source, id);
         let on = match is_described {
+            // The source names the communicator.
+            _ if held.source.world.is_none() => String::new(),
             true => self.on_described(id),
             false => self.on(id).replacen(" on", ", on", 1),
         };
         let bytes = held.bytes;
-        match held.collective.is_empty() {
-            true => format!(
-                "a message from {source}, tag {}, {bytes} bytes{on}",
-                held.tag
-            ),
-            false => {
-                let collective = printable(&held.collective);
-                format!("a message of {collective} from {source}, {bytes} bytes{on}")
+        if !held.collective.is_empty() {
+            let collective = printable(&held.collective);
+            return format!("a message of {collective} from {source}, {bytes} bytes{on}");
+        }
+        let what = noun(held.kind);
+        match (held.tag, partitions(held.kind)) {
+            (None, _) => {
+                format!("partitions from {source}, whose receive was freed, {bytes} bytes{on}")
             }
+            (Some(tag), Some(partitions)) => {
+                format!("{what} from {source}, tag {tag}, {partitions}, {bytes} bytes{on}")
+            }
+            (Some(tag), None) => format!("{what} from {source}, tag {tag}, {bytes} bytes{on}"),
         }
     }
 
     /// `rank 6`, or `rank 6 (3 in "halo")` if the communicator numbers it otherwise.
     pub(super) fn peer(&self, peer: Peer, id: Id) -> String {
-        match peer.rank == peer.world {
-            true => format!("rank {}", peer.world),
-            false => format!("rank {} ({} in {})", peer.world, peer.rank, self.name(id)),
+        match (peer.world, peer.rank) {
+            (Some(world), Some(rank)) if rank != world => {
+                format!("rank {world} ({rank} in {})", self.name(id))
+            }
+            (Some(world), _) => format!("rank {world}"),
+            (None, Some(rank)) => {
+                let name = self.name(id);
+                format!("rank {rank} of {name}, which the receiver does not have")
+            }
+            (None, None) => "a rank that is not known".into(),
         }
     }
 
@@ -97,6 +111,40 @@ impl Finding<'_> {
             }
         }
     }
+}
+
+/// What a message of this kind is called.
+pub(super) fn noun(kind: MessageKind) -> &'static str {
+    match kind {
+        MessageKind::Ordinary => "a message",
+        MessageKind::Partitioned(_) => "a partitioned message",
+        MessageKind::Creation => "a message of the creation of a communicator",
+    }
+}
+
+/// `3 of 8 partitions`, of a partitioned message whose sender has said how many there are.
+pub(super) fn partitions(kind: MessageKind) -> Option<String> {
+    match kind {
+        MessageKind::Partitioned(Partitions { ready, all }) if all > 0 => {
+            Some(format!("{ready} of {all} partitions"))
+        }
+        _ => None,
+    }
+}
+
+/// Why a receive (or a probe) and a message of different kinds never meet.
+pub(super) fn never_meet(receive: &Operation, message: MessageKind) -> String {
+    let adjective = |kind| match kind {
+        MessageKind::Partitioned(_) => "a partitioned",
+        MessageKind::Ordinary | MessageKind::Creation => "an ordinary",
+    };
+    let (receive, call) = match receive {
+        Operation::Probe(wanted) => (wanted.kind, "probe"),
+        Operation::Receive(wanted) => (wanted.kind, "receive"),
+        _ => (MessageKind::Ordinary, "receive"),
+    };
+    let (receive, message) = (adjective(receive), adjective(message));
+    format!("{receive} {call} never meets {message} send")
 }
 
 /// Returns true for a name that needs no explanation.

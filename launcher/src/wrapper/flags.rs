@@ -6,6 +6,10 @@ use std::path::{Path, PathBuf};
 /// What the static library needs from the system.
 const STATIC_NEEDS: [&str; 5] = ["-lpthread", "-ldl", "-lm", "-lrt", "-lgcc_s"];
 
+/// Where the library is called `libmpi.so`, below its own folder: in that one it could be taken for
+/// the library of another MPI.
+const NAMESAKE: &str = "mpilite/libmpi";
+
 /// Flags for one installation.
 #[derive(Debug)]
 pub(super) struct Flags {
@@ -50,6 +54,8 @@ impl Flags {
             flags.push(with_prefix("-Wl,-rpath,", &self.library));
             flags.push("-Wl,--enable-new-dtags".into());
         }
+        // Behind ours: another `-lmpi` of the command line finds ours under its usual name.
+        flags.push(with_prefix("-L", &self.library.join(NAMESAKE)));
         flags.push("-lmpi_abi".into());
         flags
     }
@@ -92,8 +98,10 @@ mod tests {
     #[test]
     fn a_run_path_is_set_except_where_the_system_looks_anyway() {
         let links = |prefix: &str| joined(&Flags::new(Path::new(prefix), false).link());
-        let expected = "-L/opt/m/lib -Wl,-rpath,/opt/m/lib -Wl,--enable-new-dtags -lmpi_abi";
+        let expected = "-L/opt/m/lib -Wl,-rpath,/opt/m/lib -Wl,--enable-new-dtags \
+                        -L/opt/m/lib/mpilite/libmpi -lmpi_abi";
         assert_eq!(links("/opt/m"), expected);
-        assert_eq!(links("/usr"), "-L/usr/lib -lmpi_abi");
+        let expected = "-L/usr/lib -L/usr/lib/mpilite/libmpi -lmpi_abi";
+        assert_eq!(links("/usr"), expected);
     }
 }

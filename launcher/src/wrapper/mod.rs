@@ -72,7 +72,11 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
         .display()
         .to_string();
     let Some(language) = Language::of(&own_name) else {
-        complain(&format!("{shown}: mpi-lite has no Fortran binding"));
+        complain(&format!(
+            "{shown}: mpi-lite has no Fortran binding: configure the program without Fortran \
+             (often --disable-fortran or FC=no), and compile Fortran that does not \
+             call MPI with gfortran"
+        ));
         return ExitCode::FAILURE;
     };
     let invocation = Invocation::parse(words);

@@ -162,6 +162,8 @@ pub enum Operation {
         bytes: u64,
         /// The send waits for a matching receive whatever its length.
         is_synchronous: bool,
+        /// What it sends.
+        kind: MessageKind,
     },
     /// A collective.
     Collective {
@@ -194,6 +196,8 @@ pub struct Wanted {
     pub tag: Option<i32>,
     /// Bytes that there is room for; a probe has none.
     pub room: Option<u64>,
+    /// What it is.
+    pub kind: MessageKind,
 }
 
 /// A message that is here, or of which the beginning is.
@@ -203,23 +207,58 @@ pub struct HeldMessage {
     pub context: u32,
     /// The sender.
     pub source: Peer,
-    /// The tag.
-    pub tag: i32,
-    /// Bytes of the body.
+    /// The tag; `None` for partitions whose receive was freed.
+    pub tag: Option<i32>,
+    /// Bytes of the body; of a partitioned message those of all partitions.
     pub bytes: u64,
     /// The sender has the body, and waits until a receive matches.
     pub is_with_sender: bool,
     /// The collective that it belongs to, `MPI_Bcast(root 0)`; empty if the program sent it.
     pub collective: String,
+    /// What it is.
+    pub kind: MessageKind,
 }
 
-/// A process, as a communicator numbers it.
+/// Which sends and receives can meet: those of one kind never meet those of another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum MessageKind {
+    /// `MPI_Send`, `MPI_Recv` and their kin.
+    #[default]
+    Ordinary,
+    /// `MPI_Psend_init` and `MPI_Precv_init`.
+    Partitioned(Partitions),
+    /// Of some processes that make a communicator, `MPI_Comm_create_group` for example.
+    Creation,
+}
+
+impl MessageKind {
+    /// Returns true unless it is a partitioned send with partitions that are not ready.
+    #[must_use]
+    pub fn is_ready(self) -> bool {
+        match self {
+            Self::Partitioned(partitions) => partitions.ready == partitions.all,
+            Self::Ordinary | Self::Creation => true,
+        }
+    }
+}
+
+/// How far a partitioned message is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Partitions {
+    /// Of a send, those that the program has marked ready; otherwise those that have come.
+    pub ready: u32,
+    /// All of the sender. 0 if the sender has not said it yet.
+    pub all: u32,
+}
+
+/// A process, as a communicator numbers it. Of a communicator that the rank does not have (it is
+/// not made yet, or freed) only one of the two is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Peer {
     /// The rank in the communicator.
-    pub rank: u32,
+    pub rank: Option<u32>,
     /// The rank in `MPI_COMM_WORLD`.
-    pub world: u32,
+    pub world: Option<u32>,
 }
 
 /// A communicator of a rank.

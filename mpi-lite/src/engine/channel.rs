@@ -1,12 +1,16 @@
 //! What a partitioned send or receive is made of, and the header by which they match. Source:
 //! MPI 5.0, 4.
 
+use super::envelope::Envelope;
 use crate::data::{Area, Buffer};
 use crate::error::Error;
 use crate::ids::{Context, PeerId};
 
 /// The number of the header among the parts of a receive.
 pub(super) const HEADER: u32 = u32::MAX;
+
+/// The bit that tells the tags of partitions from those of headers.
+const PARTITION: u32 = 1 << 31;
 
 /// Bytes of a header.
 pub(super) const HEADER_BYTES: usize = 16;
@@ -82,8 +86,23 @@ impl Header {
 
     /// The tag of a partition.
     pub(super) fn tag(&self, number: u32) -> i32 {
-        (self.first.wrapping_add(number) | 1 << 31).cast_signed()
+        (self.number(number) | PARTITION).cast_signed()
     }
+
+    /// The number of a partition among all of the sender.
+    pub(super) fn number(&self, number: u32) -> u32 {
+        self.first.wrapping_add(number) & !PARTITION
+    }
+
+    /// The number of the partition with this tag among all of the sender.
+    pub(super) fn number_in(tag: i32) -> u32 {
+        tag.cast_unsigned() & !PARTITION
+    }
+}
+
+/// Returns true if the message with this envelope is a partition.
+pub(super) fn is_partition(envelope: &Envelope) -> bool {
+    envelope.context.is_partitioned() && envelope.tag < 0
 }
 
 /// What a partitioned operation needs each time it is started.

@@ -4,18 +4,19 @@
 use std::collections::BTreeSet;
 
 use super::Engine;
+use super::channel::Channel;
 use super::delivery::Target;
 use super::envelope::{Envelope, RANK_BITS};
 use super::lane::Lane;
-use super::matching::{Body, Pattern, UnexpectedMessage};
+use super::matching::Pattern;
 use super::operation::Request;
 use super::sends::Sending;
 use super::waits::Subject;
 use crate::boot::state::{
-    COMMUNICATORS_MAX, CommunicatorState, HeldMessage, LISTED_MAX, Operation, Peer, RankState, Run,
-    ThreadState, Wanted,
+    COMMUNICATORS_MAX, CommunicatorState, HeldMessage, LISTED_MAX, MessageKind, Operation, Peer,
+    RankState, Run, ThreadState, Wanted,
 };
-use crate::ids::Context;
+use crate::ids::{Context, PeerId};
 use crate::slab::SlotMap;
 
 /// The part of an envelope's source that is the rank.
@@ -48,9 +49,18 @@ impl Engine {
             }
             Subject::AllSent => {
                 let sends = lane.delivery.sends.iter().map(|(_, sending)| sending);
-                let mut sends = sends.map(|sending| self.sending(lane, sending));
-                thread.operations = sends.by_ref().take(LISTED_MAX).collect();
-                thread.left_out = sends.count() as u64;
+                // What engines tell each other is no send of the program.
+                let sends = sends.filter(|sending| !sending.is_between_engines());
+                let mut all: Vec<Operation> = Vec::new();
+                for operation in sends.map(|sending| self.sending(lane, sending)) {
+                    match all.len() {
+                        // One partitioned send is many messages.
+                        _ if all.contains(&operation) => {}
+                        LISTED_MAX => thread.left_out += 1,
+                        _ => all.push(operation),
+                    }
+                }
+                thread.operations = all;
             }
             Subject::Words(words) => {
                 thread.operations = vec![Operation::Other((*words).into())];
@@ -69,6 +79,9 @@ impl Engine {
                 }
             };
         }
+        if let Some(partitioned) = lane.partitioned_operation(request) {
+            return partitioned;
+        }
         let mut sends = delivery.sends.iter().map(|(_, sending)| sending);
         if let Some(sending) = sends.find(|sending| sending.is_of(request)) {
             return self.sending(lane, sending);
@@ -78,9 +91,11 @@ impl Engine {
         }
         if let Some(call) = self.tasks.call_of(request) {
             let (name, root) = self.waits.collective(call.tag);
-            let context = delivery.requests.context(request);
+            let Some(context) = delivery.requests.context(request) else {
+                return Operation::Other(name);
+            };
             return Operation::Collective {
-                context: context.map_or(u32::MAX, |context| context.point_to_point().0),
+                context: context.point_to_point().0,
                 name,
                 root,
                 number: call.number,
@@ -90,7 +105,7 @@ impl Engine {
         if let Some(whole) = delivery.requests.whole(request) {
             return match whole.active().next() {
                 Some(part) => self.operation(lane, part),
-                None => Operation::Other("partitions that are not ready".into()),
+                None => Operation::Other("parts that have not begun".into()),
             };
         }
         if delivery.buffers.has_flush(request) {
@@ -107,22 +122,27 @@ impl Engine {
         if envelope.context == envelope.context.point_to_point().collective() {
             return lane.blocking_collective(envelope.context);
         }
-        let context = envelope.context.point_to_point();
-        let members = lane.delivery.ports.members(context);
-        let rank = members.and_then(|all| all.iter().position(|member| *member == sending.to));
+        let dest = lane.member(envelope.context, sending.to);
+        if let (true, Some(world)) = (envelope.context.is_collective(), dest.world) {
+            let (name, _) = self.waits.collective(envelope.tag);
+            return Operation::Other(format!("rank {world} to receive a message of {name}"));
+        }
+        let requests = &lane.delivery.requests;
+        let whole = sending.request.and_then(|part| requests.whole_of(part));
+        if let Some(partitioned) = whole.and_then(|whole| lane.partitioned_operation(whole)) {
+            return partitioned;
+        }
         Operation::Send {
-            context: context.0,
-            dest: Peer {
-                rank: rank.map_or(u32::MAX, |rank| rank as u32),
-                world: lane.delivery.peers.rank(sending.to),
-            },
+            context: envelope.context.point_to_point().0,
+            dest,
             tag: envelope.tag,
             bytes: sending.len,
             is_synchronous: envelope.flags.is_synchronous(),
+            kind: envelope.context.kind(),
         }
     }
 
-    fn held(
+    pub(super) fn held(
         &self,
         lane: &Lane,
         (envelope, bytes): (&Envelope, u64),
@@ -139,24 +159,11 @@ impl Engine {
         HeldMessage {
             context: context.point_to_point().0,
             source: lane.peer_in(context, envelope.rank()),
-            tag: envelope.tag,
+            tag: Some(envelope.tag),
             bytes,
             is_with_sender,
             collective,
-        }
-    }
-
-    /// What the lane holds that nobody has received.
-    pub(super) fn describe_lane(&self, lane: &Lane) -> RankState {
-        let mut waiting = lane.delivery.unexpected.iter();
-        let held = |message: &UnexpectedMessage| {
-            let is_with_sender = matches!(message.body, Body::Held(_));
-            self.held(lane, (&message.envelope, message.len), is_with_sender)
-        };
-        RankState {
-            unexpected: waiting.by_ref().take(LISTED_MAX).map(held).collect(),
-            unexpected_left_out: waiting.count() as u64,
-            ..RankState::default()
+            kind: context.kind(),
         }
     }
 
@@ -190,13 +197,63 @@ fn context_of(operation: &Operation) -> Option<u32> {
 
 impl Lane {
     /// The process with this rank in the communicator of a context.
-    fn peer_in(&self, context: Context, rank: u32) -> Peer {
+    pub(super) fn peer_in(&self, context: Context, rank: u32) -> Peer {
         let members = self.delivery.ports.members(context);
         let member = members.and_then(|all| all.get(rank as usize).copied());
         Peer {
-            rank,
-            world: member.map_or(u32::MAX, |member| self.delivery.peers.rank(member)),
+            rank: Some(rank),
+            world: member.map(|member| self.delivery.peers.rank(member)),
         }
+    }
+
+    /// This process, as the communicator of a context numbers it.
+    fn member(&self, context: Context, process: PeerId) -> Peer {
+        let members = self.delivery.ports.members(context);
+        let rank = members.and_then(|all| all.iter().position(|member| *member == process));
+        Peer {
+            rank: rank.and_then(|rank| u32::try_from(rank).ok()),
+            world: Some(self.delivery.peers.rank(process)),
+        }
+    }
+
+    /// What a partitioned operation waits for.
+    fn partitioned_operation(&self, request: Request) -> Option<Operation> {
+        let whole = self.delivery.requests.whole(request)?;
+        let (channel, context) = (whole.channel.as_ref()?, whole.context()?);
+        let partitions = whole.partitions();
+        let kind = MessageKind::Partitioned(partitions);
+        Some(match channel {
+            Channel::Send { send, header } => Operation::Send {
+                context: context.point_to_point().0,
+                dest: send
+                    .to
+                    .map_or_else(Peer::default, |to| self.member(context, to)),
+                tag: send.tag,
+                bytes: header.all().unwrap_or_default(),
+                is_synchronous: false,
+                kind,
+            },
+            Channel::Receive {
+                receive,
+                header: None,
+                ..
+            } => Operation::Receive(Wanted {
+                context: context.point_to_point().0,
+                source: receive.source.map(|source| self.peer_in(context, source)),
+                tag: Some(receive.tag),
+                room: Some(receive.area.len()),
+                kind,
+            }),
+            Channel::Receive {
+                receive,
+                header: Some(header),
+                ..
+            } => Operation::Incoming(HeldMessage {
+                bytes: header.all().unwrap_or_default(),
+                kind,
+                ..self.partitioned((context, receive.source?), Some(receive.tag))
+            }),
+        })
     }
 
     fn wanted(&self, pattern: &Pattern, room: Option<u64>) -> Wanted {
@@ -206,6 +263,7 @@ impl Lane {
             source: source.map(|source| self.peer_in(pattern.context, source)),
             tag: pattern.tag,
             room,
+            kind: pattern.context.kind(),
         }
     }
 
@@ -245,7 +303,7 @@ impl Lane {
         Some(CommunicatorState {
             context: context.0,
             size: members.len() as u32,
-            first: members.first().map_or(u32::MAX, |first| world(*first)),
+            first: world(*members.first()?),
             members: Run::of(members.iter().map(|member| world(*member))),
             begun: ports.calls(context.collective()),
             begun_nonblocking: ports.calls(context.nonblocking()),

@@ -16,9 +16,10 @@ use super::operation::{Request, Status};
 use super::parts::{Part, Stage, Whole};
 use super::plan::{Plan, ReceivePlan, SendPlan};
 use super::request::Requests;
+use crate::boot::state::Partitions;
 use crate::data::Area;
 use crate::error::{Cause, Error, Result};
-use crate::ids::{Mode, Source, TagSelector};
+use crate::ids::{Context, Mode, Source, TagSelector};
 use crate::memory::Span;
 
 impl Whole {
@@ -42,6 +43,29 @@ impl Whole {
         };
         self.error.clone_from(failure);
         header.is_some()
+    }
+
+    /// How many partitions of a started operation are ready, or here, of how many.
+    pub(super) fn partitions(&self) -> Partitions {
+        let is_send = matches!(self.channel, Some(Channel::Send { .. }));
+        let counts = |stage: &&Stage| match is_send {
+            true => **stage != Stage::Waiting,
+            false => **stage == Stage::Ended,
+        };
+        let ready = self.parts.iter().filter(counts).count();
+        let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        Partitions {
+            ready: count(ready),
+            all: count(self.parts.len()),
+        }
+    }
+
+    /// The context of a partitioned operation.
+    pub(super) fn context(&self) -> Option<Context> {
+        self.channel.as_ref().map(|channel| match channel {
+            Channel::Send { send, .. } => send.context,
+            Channel::Receive { receive, .. } => receive.context,
+        })
     }
 
     /// How many parts an operation has that starts now; 0 if that is not known yet.

@@ -14,7 +14,9 @@ use super::ticker::Ticker;
 use super::waits::Subject;
 use super::{Engine, Lane, OpenPort, ReceivePlan, SendPlan, WaitPolicy};
 use crate::boot::Asked;
-use crate::boot::state::{EndsWith, HeldMessage, Operation, Peer, RankState, ThreadState, Wanted};
+use crate::boot::state::{
+    EndsWith, HeldMessage, MessageKind, Operation, Peer, RankState, ThreadState, Wanted,
+};
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::data::Area;
@@ -25,7 +27,10 @@ use crate::transport::{Link, Links, Loopback};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// This process, as every communicator here numbers it.
-const ME: Peer = Peer { rank: 0, world: 0 };
+const ME: Peer = Peer {
+    rank: Some(0),
+    world: Some(0),
+};
 
 fn engine_with(policy: WaitPolicy) -> (Arc<Engine>, OpenPort) {
     let own = Link::Loopback(Loopback::new(PeerId(0)));
@@ -76,6 +81,7 @@ fn waits_for(tag: i32) -> Operation {
         source: None,
         tag: Some(tag),
         room: Some(4),
+        kind: MessageKind::Ordinary,
     })
 }
 
@@ -135,10 +141,11 @@ fn a_thread_that_never_sleeps_describes_itself_and_what_the_lane_holds() {
         let held = HeldMessage {
             context: Context::WORLD.0,
             source: ME,
-            tag: 8,
+            tag: Some(8),
             bytes: 4,
             is_with_sender: true,
             collective: String::new(),
+            kind: MessageKind::Ordinary,
         };
         assert_eq!(state.unexpected, [held]);
         assert_eq!(state.communicators[0].size, 1);
@@ -158,6 +165,7 @@ fn a_send_that_nobody_receives_is_what_its_thread_waits_for() {
         tag: 5,
         bytes: 4,
         is_synchronous: true,
+        kind: MessageKind::Ordinary,
     };
     assert_eq!(thread.operations, [sent]);
 }

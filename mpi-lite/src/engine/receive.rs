@@ -248,17 +248,13 @@ impl Lane {
     /// 3.8.4.
     ///
     /// # Errors
-    /// The request does not exist, or is that of a collective operation.
+    /// The request does not exist, or is that of a collective or partitioned operation.
     pub fn cancel(&mut self, request: Request) -> Result<()> {
         self.delivery.requests.check_cancellable(request)?;
         if self.delivery.requests.peek(request)?.is_some() {
             return Ok(());
         }
         if let Some(whole) = self.delivery.requests.whole(request) {
-            if whole.channel.is_some() {
-                let why = "a partitioned operation cannot be cancelled: wait for its request";
-                return Err(Cause::Unsuited(why).into());
-            }
             let parts: Vec<_> = whole.active().collect();
             return parts.into_iter().try_for_each(|part| self.cancel(part));
         }

@@ -96,6 +96,11 @@ impl Operation {
         self.rare.as_ref().is_some_and(|rare| rare.is_generalized)
     }
 
+    fn is_partitioned(&self) -> bool {
+        let whole = self.rare.as_ref().and_then(|rare| rare.whole.as_ref());
+        whole.is_some_and(|whole| whole.channel.is_some())
+    }
+
     fn error(&self) -> Option<&Error> {
         self.rare.as_ref()?.error.as_ref()
     }
@@ -374,10 +379,10 @@ impl Requests {
         }
     }
 
-    /// Checks that the operation may be cancelled. Source: MPI 5.0, 6.12 and 6.13.
+    /// Checks that the operation may be cancelled. Source: MPI 5.0, 4.2.1, 6.12 and 6.13.
     ///
     /// # Errors
-    /// It is a collective one, and not an inactive persistent one.
+    /// It is a collective one, and not an inactive persistent one, or an active partitioned one.
     pub(super) fn check_cancellable(&self, request: Request) -> Result<()> {
         match self.table.get(request.0) {
             Some(Operation {
@@ -385,6 +390,19 @@ impl Requests {
                 phase: Phase::Active(_) | Phase::Done(_),
                 ..
             }) => Err(Cause::Irrevocable.into()),
+            _ => self.check_whole(request),
+        }
+    }
+
+    /// Checks that the operation is no active partitioned one: the other side would wait for its
+    /// partitions for ever if it were cancelled or freed. Source: MPI 5.0, 4.2.1.
+    fn check_whole(&self, request: Request) -> Result<()> {
+        match self.table.get(request.0) {
+            Some(operation) if operation.is_partitioned() && self.is_running(request) => {
+                let why = "an active partitioned operation can be neither cancelled nor freed: \
+                           wait for its request first";
+                Err(Cause::Unsuited(why).into())
+            }
             _ => Ok(()),
         }
     }
@@ -497,6 +515,7 @@ impl Requests {
     /// Frees a request: the program will not complete it. A collective operation that goes on is
     /// refused. One that is over need not be waited for. Source: MPI 5.0, 3.7.3 and 6.12.
     pub(super) fn free(&mut self, request: Request) -> Result<()> {
+        self.check_whole(request)?;
         let Some(operation) = self.table.get_mut(request.0) else {
             return self.sent(request).map(|_| ());
         };

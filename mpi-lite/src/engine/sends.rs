@@ -1,9 +1,11 @@
 //! Records of sends under way.
 
 use super::attached::Reserved;
+use super::envelope::Envelope;
 use super::operation::Request;
 use super::protocol;
 use crate::config::Settings;
+use crate::ids::Context;
 use crate::transport::{EnvelopeBytes, PeerId};
 
 /// A send that the transport has not finished.
@@ -37,6 +39,11 @@ impl Sending {
             to,
             envelope,
         }
+    }
+
+    /// Returns true if it is a message that engines send each other.
+    pub(super) fn is_between_engines(&self) -> bool {
+        Envelope::decode(&self.envelope).context == Context::ENGINES
     }
 
     /// Returns true if `request` waits for it.

@@ -11,7 +11,7 @@ use super::matching::Pattern;
 use super::ports::Port;
 use super::waits::Subject;
 use super::*;
-use crate::boot::state::{HeldMessage, Operation, Peer, ThreadState, Wanted};
+use crate::boot::state::{HeldMessage, MessageKind, Operation, Peer, ThreadState, Wanted};
 use crate::clock::{Clock, Instant};
 use crate::config::Settings;
 use crate::counters::Messages;
@@ -618,7 +618,10 @@ fn over_the_simulator_too_each_process_describes_what_it_waits_for() {
         engine.with(Lane::close);
         (thread.operations, held)
     });
-    let peer = |rank| Peer { rank, world: rank };
+    let peer = |rank| Peer {
+        rank: Some(rank),
+        world: Some(rank),
+    };
     let context = Context::WORLD.0;
     let send = Operation::Send {
         context,
@@ -626,20 +629,23 @@ fn over_the_simulator_too_each_process_describes_what_it_waits_for() {
         tag: 7,
         bytes: 3000,
         is_synchronous: true,
+        kind: MessageKind::Ordinary,
     };
     let receive = Operation::Receive(Wanted {
         context,
         source: Some(peer(0)),
         tag: Some(8),
         room: Some(100),
+        kind: MessageKind::Ordinary,
     });
     let held = HeldMessage {
         context,
         source: peer(0),
-        tag: 7,
+        tag: Some(7),
         bytes: 3000,
         is_with_sender: true,
         collective: String::new(),
+        kind: MessageKind::Ordinary,
     };
     let expected = [(vec![send], vec![]), (vec![receive], vec![held])];
     assert!(described.eq(expected));

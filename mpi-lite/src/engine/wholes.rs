@@ -25,6 +25,12 @@ impl Requests {
         self.table.get(request.0)?.rare.as_ref()?.whole.as_deref()
     }
 
+    /// Returns the operation that this one is a part of.
+    pub(super) fn whole_of(&self, part: Request) -> Option<Request> {
+        let part = self.table.get(part.0)?.rare.as_ref()?.part?;
+        Some(part.whole)
+    }
+
     pub(super) fn whole_mut(&mut self, request: Request) -> Option<&mut Whole> {
         let rare = self.table.get_mut(request.0)?.rare.as_mut()?;
         rare.whole.as_deref_mut()

@@ -16,7 +16,8 @@ use crate::clock::Clock;
 use crate::comm::{Call, Communicator, Group};
 use crate::config::{Settings, Wait};
 use crate::engine::{
-    CollectiveLeft, Counters, Engine, Lane, Launcher, Leftovers, Subject, Ticker, WaitPolicy, tick,
+    CollectiveLeft, Counters, Engine, Lane, Launcher, Leftovers, MessageLeft, Subject, Ticker,
+    WaitPolicy, tick,
 };
 use crate::error::{Cause, Error, Result};
 use crate::hidden::scrub_stack;
@@ -263,14 +264,15 @@ impl Process {
         self.ticker.lock().take();
     }
 
-    /// Collectives that did not meet are an error; other leftovers are reported if `check` is set.
+    /// Collectives that did not meet are an error. If `check` is set the others are reported, also
+    /// that there are none.
     fn check_leftovers(&self, left: Leftovers) -> Result<()> {
         if let Some(left) = left.collective {
             return Err(Cause::Collective(self.tell_collective(left).into()).into());
         }
         self.world.check_epochs()?;
         let is_asked = self.engine.with(|lane| lane.settings().check);
-        if is_asked && (left.messages, left.requests) != (0, 0) {
+        if is_asked {
             eprintln!("{}", self.tell(&left));
         }
         Ok(())
@@ -300,12 +302,22 @@ impl Process {
     /// One line about what was left behind.
     fn tell(&self, left: &Leftovers) -> String {
         let Assignment { rank, host, .. } = &self.assignment;
-        let first = left.first.map_or_else(String::new, |(source, tag)| {
-            format!(" (the first from rank {source}, tag {tag})")
+        let first = left.first.map_or_else(String::new, |first| {
+            let MessageLeft { source, tag, .. } = first;
+            let kind = if first.is_partitioned {
+                ", partitioned"
+            } else {
+                ""
+            };
+            format!(" (the first from rank {source}, tag {tag}{kind})")
         });
+        let partitions = match left.partitions {
+            0 => String::new(),
+            count => format!("; partitions never received: {count}"),
+        };
         format!(
             "mpi-lite: rank {rank} on host {host}: MPI_Finalize: messages never received: \
-             {}{first}; requests never completed or freed: {}",
+             {}{first}{partitions}; requests never completed or freed: {}",
             left.messages, left.requests
         )
     }

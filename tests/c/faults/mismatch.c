@@ -106,6 +106,16 @@ int main(int argc, char **argv)
             MPI_Reduce(&x, &y, 1, MPI_INT, MPI_SUM, 1, MPI_COMM_WORLD);
         else
             MPI_Barrier(MPI_COMM_WORLD);
+    } else if (strcmp(what, "leaves-partitions") == 0) {
+        MPI_Request request;
+
+        if (rank == 0) {
+            MPI_Psend_init(&x, 4, 1, MPI_CHAR, 1, 5, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+            MPI_Start(&request);
+            MPI_Pready_range(0, 3, request);
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+            MPI_Request_free(&request);
+        }
     } else if (strcmp(what, "leaves") == 0) {
         MPI_Request request;
 

@@ -314,6 +314,64 @@ static void issend(void)
     barrier();
 }
 
+/* Partitioned messages, of 4 partitions. */
+
+static MPI_Request partitioned_send(int ready)
+{
+    MPI_Request request;
+    int i;
+
+    MPI_Psend_init(one, 4, 2, MPI_INT, 1, 1, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+    MPI_Start(&request);
+    for (i = 0; i < ready; i++)
+        MPI_Pready(i, request);
+    return request;
+}
+
+static void partitioned_receive(void)
+{
+    MPI_Request request;
+
+    MPI_Precv_init(one, 2, 4, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+    MPI_Start(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+static void partitioned_and_recv(void)
+{
+    MPI_Request request;
+
+    if (rank == 0) {
+        request = partitioned_send(4);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    } else {
+        receive(0, 1);
+    }
+    barrier();
+}
+
+static void send_and_partitioned(void)
+{
+    if (rank == 0)
+        send(1, 1);
+    else
+        partitioned_receive();
+    barrier();
+}
+
+static void partitions_not_ready(void)
+{
+    MPI_Request request;
+
+    if (rank == 0) {
+        request = partitioned_send(3);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    } else {
+        partitioned_receive();
+    }
+    barrier();
+}
+
 /* Collectives. */
 
 static void missing_in_barrier(void)
@@ -519,7 +577,8 @@ static const struct {
     NAMED(ssend_wrong_communicator), NAMED(ssend_to_itself), NAMED(send_send), NAMED(long_send),
     NAMED(ssend_and_receives), NAMED(buffer_detach), NAMED(wrong_border), NAMED(waitall),
     NAMED(waitall_of_many), NAMED(waitany), NAMED(waitsome), NAMED(persistent_not_started),
-    NAMED(issend), NAMED(missing_in_barrier), NAMED(missing_in_allreduce),
+    NAMED(issend), NAMED(partitioned_and_recv), NAMED(send_and_partitioned),
+    NAMED(partitions_not_ready), NAMED(missing_in_barrier), NAMED(missing_in_allreduce),
     NAMED(missing_in_split), NAMED(missing_in_dup), NAMED(missing_in_ibarrier),
     NAMED(missing_in_gather), NAMED(bcast_and_ibcast), NAMED(barrier_and_ibarrier),
     NAMED(ibarrier_twice), NAMED(wrong_root), NAMED(gather_and_scatter), NAMED(other_order),
