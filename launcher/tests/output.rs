@@ -53,7 +53,7 @@ fn a_line_is_whole_though_its_rank_waits_for_a_core_in_the_middle() {
             .spawn()
             .unwrap(),
     );
-    let script = "i=0; while [ $i -lt 60 ]; do printf a$MPILITE_RANK; printf b; echo c; \
+    let script = "i=0; while [ $i -lt 15 ]; do printf a$MPILITE_RANK; printf b; echo c; \
                   i=$((i+1)); done";
     for hosts in ["localhost:4", "n1:4"] {
         let ranks = [
@@ -62,7 +62,7 @@ fn a_line_is_whole_though_its_rank_waits_for_a_core_in_the_middle() {
         let line = [&["-n", "4", "--host", hosts], &ranks[..]].concat();
         let outcome = mpirun(&line).over_fake_ssh().run().succeeds();
         let lines: Vec<String> = (0..4)
-            .flat_map(|rank| vec![format!("a{rank}bc"); 60])
+            .flat_map(|rank| vec![format!("a{rank}bc"); 15])
             .collect();
         assert_eq!(outcome.sorted(), lines, "{hosts}");
     }

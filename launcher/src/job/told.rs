@@ -1,5 +1,5 @@
-//! Signals to `mpirun`: those that it passes on, and those that end the job and leave the ranks some
-//! time for it.
+//! Signals to `mpirun`: those that it passes on, and those that end the job and leave the ranks
+//! some time for it.
 
 use std::time::{Duration, Instant};
 
@@ -29,8 +29,8 @@ pub(super) struct Told {
 }
 
 impl Told {
-    /// Returns true if a signal says nothing new. A terminal that goes away sends HUP, and its shell
-    /// as well; who presses a key twice means it.
+    /// Returns true if a signal says nothing new. A terminal that goes away sends HUP, and its
+    /// shell as well. A user who presses a key twice means it.
     fn is_echo(&self, signal: i32, is_from_terminal: bool, now: Instant) -> bool {
         let is_soon = now.saturating_duration_since(self.at) < ECHO;
         signal == SIGHUP || signal == self.signal && is_soon && !is_from_terminal
