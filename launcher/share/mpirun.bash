@@ -31,6 +31,7 @@ _mpilite_mpirun() {
         --output|--output-filename) words=(-d) ;;
         --stdin) words=(-W 'all none') ;;
         --timeout) words=(-W '') ;;
+        --grace) words=(-W '') ;;
         --stall) words=(-W 'report abort off') ;;
         --stall-after) words=(-W '') ;;
         --stall-json) words=(-f -W '') ;;
@@ -44,7 +45,7 @@ _mpilite_mpirun() {
     esac ;; esac
     if [ ${#words[@]} = 0 ]; then
         case $word in
-        -*) words=(-W '-n -np -c --host -H --hosts --hostfile -f --machinefile -ppn -N --npernode --perhost --map-by --rank-by --bind-to --report-bindings --display-map --display --byslot --bynode --oversubscribe --nooversubscribe -x --env --envall --envnone --envlist --genv --genvall --genvnone --genvlist --wdir --wd --path --prefix --preload --preload-binary --app --configfile --transport --interface --iface --port-range --launcher --bootstrap --launch-timeout --launch-fanout --ssh-args --net --tag-output -l --prepend-rank --timestamp-output --merge-stderr --merge-stderr-to-stdout --output --output-filename --stdin --stats --secure --timeout --stall --stall-after --stall-json --packets --sequence --sequence-packets --mca --gmca --omca --prtemca --pmixmca --help -h --version -V --info --verbose -v') ;;
+        -*) words=(-W '-n -np -c --host -H --hosts --hostfile -f --machinefile -ppn -N --npernode --perhost --map-by --rank-by --bind-to --report-bindings --display-map --display --byslot --bynode --oversubscribe --nooversubscribe -x --env --envall --envnone --envlist --genv --genvall --genvnone --genvlist --wdir --wd --path --prefix --preload --preload-binary --app --configfile --transport --interface --iface --port-range --launcher --bootstrap --launch-timeout --launch-fanout --ssh-args --net --tag-output -l --prepend-rank --timestamp-output --merge-stderr --merge-stderr-to-stdout --output --output-filename --stdin --stats --secure --timeout --grace --stall --stall-after --stall-json --packets --sequence --sequence-packets --mca --gmca --omca --prtemca --pmixmca --help -h --version -V --info --verbose -v') ;;
         *) words=(-c -f) ;;
         esac
     fi

@@ -20,9 +20,9 @@ use crate::failure::Failure;
 use crate::home::Home;
 use crate::node::{Node, set_nonblocking};
 use crate::poll::{Interests, Token, earlier};
-use crate::process::prepare_process;
+use crate::process::{Prepared, prepare_process};
 use crate::remote::relay::Relay;
-use crate::signals::{Signals, changed_child, kill_remaining_children};
+use crate::signals::{Change, Children, Signals};
 use crate::silence::{self, Silence};
 use crate::wire::{MAGIC, Order, Report};
 use mpi_lite::machine;
@@ -39,7 +39,11 @@ const FAREWELL: Duration = Duration::from_secs(1);
 ///
 /// A failure if this process cannot be set up.
 pub fn serve() -> Result<(), Failure> {
-    let (signals, inherited) = prepare_process()?;
+    let Prepared {
+        signals,
+        children,
+        inherited,
+    } = prepare_process()?;
     let no_connection = |error| Failure::launch(format!("agent: no connection: {error}"));
     let connection = match Home::find()? {
         Some(home) => Some(home.connect()?),
@@ -53,6 +57,7 @@ pub fn serve() -> Result<(), Failure> {
         node: Node::new(inherited),
         relay: Relay::new(inherited),
         signals,
+        children,
         input,
         output,
         outgoing: MAGIC.iter().copied().collect(),
@@ -110,6 +115,7 @@ struct Agent {
     node: Node,
     relay: Relay,
     signals: Signals,
+    children: Children,
     input: OwnedFd,
     output: OwnedFd,
     outgoing: VecDeque<u8>,
@@ -134,7 +140,7 @@ impl Agent {
             let has_ended = self.node.is_quiet() && self.outgoing.is_empty();
             if self.relay.is_empty() && (self.is_lost && is_idle || has_ended) {
                 if self.node.is_ending() {
-                    kill_remaining_children();
+                    self.children.kill_all();
                 }
                 return;
             }
@@ -203,15 +209,24 @@ impl Agent {
     fn hear_signals(&mut self, now: Instant) {
         while let Some(arrived) = self.signals.pop() {
             match arrived.signal {
-                Signal::SIGTERM | Signal::SIGINT | Signal::SIGHUP | Signal::SIGQUIT => {
-                    self.node.end(now);
+                Signal::SIGTERM | Signal::SIGINT | Signal::SIGHUP | Signal::SIGQUIT
+                    if !self.node.is_quiet() =>
+                {
+                    let signal = arrived.signal as i32;
+                    self.send(&Report::Signalled { signal });
                 }
                 _ => {}
             }
         }
-        while let Some((pid, status)) = changed_child() {
-            if !self.relay.child(pid, status) {
-                self.node.child(pid, status, now);
+        loop {
+            match self.children.change() {
+                Change::Of(pid, status) => {
+                    if !self.relay.child(pid, status) {
+                        self.node.child(pid, status, now);
+                    }
+                }
+                Change::None => return,
+                Change::NoChildren => return self.node.lose_children(now),
             }
         }
     }

@@ -27,6 +27,7 @@ use crate::output::Style;
 use crate::part::{Part, Reader};
 use crate::remote::settings::Launcher;
 use crate::stall::settings as stall;
+use crate::times;
 use crate::tree::parse_fanout;
 use crate::wire::Asked;
 
@@ -138,6 +139,8 @@ pub struct Options {
     pub secure: Option<Secure>,
     /// `--timeout`.
     pub timeout: Option<Duration>,
+    /// `--grace`.
+    pub grace: Option<Duration>,
     /// `--stall`.
     pub stall: Option<stall::Policy>,
     /// `--stall-after`.
@@ -351,6 +354,7 @@ impl Options {
             Meaning::Stats => self.stats = Some(Stats::of(value)),
             Meaning::Secure => self.secure = Some(parse_option_secure(value)?),
             Meaning::Timeout => self.timeout = Some(parse_timeout(value, name)?),
+            Meaning::Grace => self.grace = Some(times::parse_grace(value, name)?),
             Meaning::Stall => self.stall = Some(stall::policy("--stall ", value)?),
             Meaning::StallAfter => self.stall_after = Some(stall::after(value, name)?),
             Meaning::StallJson => self.stall_json = Some(PathBuf::from(value)),

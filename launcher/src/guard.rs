@@ -6,6 +6,8 @@
 //! kills them. It holds on to each group by a descriptor, since the launcher tells only at a rank's
 //! end whether its group is gone, and a number that came free may be somebody else's later.
 //!
+//! It also removes the folder in which the ranks record their packets, if there is one.
+//!
 //! On another host it also kills them when the launcher's part there gives no sign of life: it may
 //! have been stopped, and then it would never notice that `mpirun` has given it up.
 #![expect(unsafe_code, reason = "forks a process that shares our code")]
@@ -14,6 +16,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
@@ -40,12 +43,13 @@ const SIGN: i32 = i32::MIN;
 
 impl Guard {
     /// Forks the guard. The process must have one thread. After `limit` without a
-    /// [`Guard::give_sign`] the guard kills the groups and this process.
+    /// [`Guard::give_sign`] the guard kills the groups and this process. Without a farewell it
+    /// removes `folder` with all that is in it.
     ///
     /// # Errors
     ///
     /// The system's reason.
-    pub fn new(limit: Option<Duration>) -> nix::Result<Guard> {
+    pub fn new(limit: Option<Duration>, folder: Option<&Path>) -> nix::Result<Guard> {
         let launcher = getpid();
         let (theirs, ours) = pipe2(OFlag::O_CLOEXEC)?;
         // SAFETY: the launcher has one thread, so the child may do whatever the parent may.
@@ -56,7 +60,11 @@ impl Guard {
             }),
             ForkResult::Child => {
                 drop(ours);
-                watch(theirs, launcher, limit);
+                if !watch(theirs, launcher, limit)
+                    && let Some(folder) = folder
+                {
+                    remove(folder);
+                }
                 std::process::exit(0);
             }
         }
@@ -124,8 +132,20 @@ fn close_all_but(kept: RawFd) {
     }
 }
 
-/// The guard's whole life.
-fn watch(pipe: OwnedFd, launcher: Pid, limit: Option<Duration>) {
+/// Removes a folder. Processes that are just being killed may still write to it.
+fn remove(folder: &Path) {
+    const ATTEMPTS: u32 = 100;
+    const PAUSE: Duration = Duration::from_millis(20);
+    for _ in 0..ATTEMPTS {
+        match std::fs::remove_dir_all(folder) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return,
+            Ok(()) | Err(_) => std::thread::sleep(PAUSE),
+        }
+    }
+}
+
+/// The guard's life with its launcher. Returns true if that has said farewell.
+fn watch(pipe: OwnedFd, launcher: Pid, limit: Option<Duration>) -> bool {
     // Signals of the terminal or of a batch system are not for us: our end is that of the pipe.
     let all = SigSet::all();
     pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&all), None).ok();
@@ -143,7 +163,7 @@ fn watch(pipe: OwnedFd, launcher: Pid, limit: Option<Duration>) {
             break false;
         }
         match i32::from_ne_bytes(record) {
-            FAREWELL => return,
+            FAREWELL => return true,
             SIGN => {}
             group if group > 0 => drop(groups.insert(group, Group::of(Pid::from_raw(group)))),
             group => drop(groups.remove(&-group)),
@@ -156,6 +176,7 @@ fn watch(pipe: OwnedFd, launcher: Pid, limit: Option<Duration>) {
     if has_launcher && getppid() == launcher {
         kill(launcher, Signal::SIGKILL).ok();
     }
+    false
 }
 
 /// Waits until there is a record, or the pipe ends; returns true if either came before the launcher

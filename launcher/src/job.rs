@@ -4,18 +4,17 @@
 //! has no descriptor and reads no clock, so that every rule can be tested without a process.
 
 mod pmi;
+mod told;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_bytes::ByteBuf;
 
-use crate::failure::{LAUNCH, SIGNAL_BASE, TIMEOUT, printable, printable_line};
+use crate::failure::{LAUNCH, OUTPUT_LOST, SIGNAL_BASE, printable, printable_line};
 use crate::signals::words;
 use crate::wire::{Ended, Order, Report};
-
-/// How long the ranks have after an interrupt before they are killed.
-const INTERRUPT_GRACE: Duration = Duration::from_secs(1);
+use told::Told;
 
 /// Exit status after a failure that has none of its own.
 const FAILED: u8 = 1;
@@ -69,16 +68,18 @@ pub struct Job {
     /// Exit status if nothing decides it: of the first failure that ended no other rank.
     flaw: Option<u8>,
     is_ending: bool,
-    /// When an interrupt turns into the end.
-    end_at: Option<Instant>,
+    /// How long the ranks have after a signal that ends the job.
+    grace: Duration,
+    /// The ranks were told to end by such a signal.
+    told: Option<Told>,
     effects: VecDeque<Effect>,
     /// The ranks that speak PMI.
     pmi: pmi::Conversations,
 }
 
 impl Job {
-    /// A job with these hosts, by rank.
-    pub fn new(hosts: &[String]) -> Job {
+    /// A job with these hosts, by rank. After a signal that ends it the ranks have `grace`.
+    pub fn new(hosts: &[String], grace: Duration) -> Job {
         let rank = |host: &String| Rank {
             host: printable(host),
             pid: None,
@@ -95,7 +96,8 @@ impl Job {
             verdict: None,
             flaw: None,
             is_ending: false,
-            end_at: None,
+            grace,
+            told: None,
             effects: VecDeque::new(),
             pmi: pmi::Conversations::default(),
         }
@@ -118,24 +120,12 @@ impl Job {
 
     /// Returns true if nothing of the job shall live on, as after an interrupt.
     pub fn leaves_nothing(&self) -> bool {
-        self.is_ending || self.end_at.is_some()
+        self.is_ending || self.told.is_some()
     }
 
     /// Notes that the nodes are told to start the ranks. What they are told later reaches ranks.
     pub fn note_start(&mut self) {
         self.is_started = true;
-    }
-
-    /// When [`Job::tick`] must be called.
-    pub fn wake_at(&self) -> Option<Instant> {
-        self.end_at
-    }
-
-    /// Does what is due.
-    pub fn tick(&mut self, now: Instant) {
-        if self.end_at.is_some_and(|at| at <= now) {
-            self.end();
-        }
     }
 
     /// Takes note of a report from the node that has the host named `host`.
@@ -197,37 +187,9 @@ impl Job {
             Report::Quiet => self.node_is_quiet(host),
             Report::InputClosed | Report::Pong | Report::Below { .. } => {}
             Report::Calling(_) | Report::Connected => {}
+            // With its time: `signal_elsewhere`.
+            Report::Signalled { .. } => {}
         }
-    }
-
-    /// Forwards a signal of the user to the ranks, or ends the job by it.
-    pub fn signal(&mut self, signal: i32, is_from_terminal: bool, now: Instant) {
-        use nix::libc::{SIGCONT, SIGINT, SIGTSTP, SIGUSR1, SIGUSR2};
-        let forward = Effect::Order(Order::Signal {
-            signal,
-            is_from_terminal,
-        });
-        let code = SIGNAL_BASE.saturating_add(u8::try_from(signal).unwrap_or(0));
-        match signal {
-            SIGUSR1 | SIGUSR2 | SIGTSTP | SIGCONT => self.effects.push_back(forward),
-            SIGINT if self.verdict.is_none() && self.is_started => {
-                self.verdict = Some(code);
-                self.end_at = Some(now + INTERRUPT_GRACE);
-                self.effects.push_back(forward);
-            }
-            _ => {
-                self.verdict.get_or_insert(code);
-                self.end();
-            }
-        }
-    }
-
-    /// The time that `asked` (`--timeout` or a variable) has set is over.
-    pub fn time_is_up(&mut self, seconds: f64, asked: &str) {
-        self.fail(
-            TIMEOUT,
-            format!("the job still runs after {seconds} s ({asked}); ending it"),
-        );
     }
 
     /// Nobody reads our output any more: ends the job without a word.
@@ -247,6 +209,12 @@ impl Job {
         }
     }
 
+    /// A file that the user has asked for lacks something. The exit status is not 0 then.
+    pub fn lose_result(&mut self, line: String) {
+        self.say(line);
+        self.flaw.get_or_insert(OUTPUT_LOST);
+    }
+
     /// Notes a failure that ends no other rank. The exit status is not 0 then.
     fn note_flaw(&mut self, code: u8, line: String) {
         if self.verdict.is_none() {
@@ -259,8 +227,13 @@ impl Job {
         self.effects.push_back(Effect::Say(line));
     }
 
+    /// Kills whatever is left of the job.
+    fn kill(&mut self) {
+        self.is_ending = true;
+        self.effects.push_back(Effect::Order(Order::Kill));
+    }
+
     fn end(&mut self) {
-        self.end_at = None;
         if !self.is_ending {
             self.is_ending = true;
             self.effects.push_back(Effect::Order(Order::End));
@@ -394,6 +367,10 @@ impl Job {
                 .join("\n")
         };
         self.fail(status(code).max(1), line);
+        if self.told.is_some() {
+            // It has been told to end, and wants the others to end with it.
+            self.end();
+        }
     }
 
     /// No rank of this host runs any more. One that has not ended was lost by its node, unless the
@@ -510,8 +487,10 @@ fn status(code: i32) -> u8 {
 mod tests {
     use super::*;
 
+    pub(super) const GRACE: Duration = Duration::from_secs(5);
+
     pub(super) fn job(size: usize) -> Job {
-        let mut job = Job::new(&vec!["n1".to_string(); size]);
+        let mut job = Job::new(&vec!["n1".to_string(); size], GRACE);
         job.note_start();
         for rank in 0..size as u32 {
             job.hear(
@@ -539,7 +518,7 @@ mod tests {
     }
 
     /// Exit status and lines after these reports.
-    fn verdict(size: usize, reports: Vec<Report>) -> (u8, Vec<String>) {
+    pub(super) fn verdict(size: usize, reports: Vec<Report>) -> (u8, Vec<String>) {
         let mut job = job(size);
         reports
             .into_iter()
@@ -808,88 +787,5 @@ mod tests {
         );
         let cards = vec![ByteBuf::from(*b"a"), ByteBuf::from(*b"b")];
         assert_eq!(job.effect(), Some(Effect::Order(Order::Cards(cards))));
-    }
-
-    #[test]
-    fn the_first_interrupt_is_forwarded_and_the_second_ends() {
-        let now = Instant::now();
-        let mut job = job(1);
-        job.signal(2, true, now);
-        let order = Order::Signal {
-            signal: 2,
-            is_from_terminal: true,
-        };
-        assert_eq!(job.effect(), Some(Effect::Order(order)));
-        assert!(!job.is_ending());
-        job.signal(2, true, now);
-        assert_eq!(job.effect(), Some(Effect::Order(Order::End)));
-        assert_eq!(job.exit_code(), 130);
-    }
-
-    #[test]
-    fn an_interrupt_before_the_start_ends_the_job_at_once() {
-        let mut job = Job::new(&["n1".to_string()]);
-        job.signal(2, true, Instant::now());
-        assert_eq!((job.is_ending(), job.exit_code()), (true, 130));
-    }
-
-    #[test]
-    fn an_interrupt_goes_to_ranks_that_are_starting() {
-        let mut job = Job::new(&["n1".to_string()]);
-        job.note_start();
-        job.signal(2, true, Instant::now());
-        let effect = job.effect();
-        assert!(
-            matches!(effect, Some(Effect::Order(Order::Signal { .. }))),
-            "{effect:?}"
-        );
-        assert_eq!((job.is_ending(), job.exit_code()), (false, 130));
-    }
-
-    #[test]
-    fn an_ignored_interrupt_ends_the_job_in_time() {
-        let now = Instant::now();
-        let mut job = job(1);
-        job.signal(2, false, now);
-        let at = job.wake_at().unwrap();
-        assert!(at <= now + Duration::from_millis(1700));
-        job.tick(at);
-        assert!(job.is_ending());
-    }
-
-    #[test]
-    fn ranks_that_an_interrupt_kills_are_not_blamed() {
-        let mut job = job(1);
-        job.signal(2, true, Instant::now());
-        job.hear("n1", ended(0, Ended::Killed(2)));
-        assert_eq!((job.exit_code(), lines(&mut job)), (130, vec![]));
-    }
-
-    #[test]
-    fn a_request_to_terminate_ends_the_job_at_once() {
-        for (signal, code) in [(15, 143), (1, 129)] {
-            let mut job = job(1);
-            job.signal(signal, false, Instant::now());
-            assert!(job.is_ending());
-            assert_eq!(job.exit_code(), code);
-        }
-    }
-
-    #[test]
-    fn a_timeout_is_124_and_a_lost_node_125() {
-        let mut late = job(1);
-        late.time_is_up(1.5, "--timeout");
-        assert_eq!(late.exit_code(), 124);
-        assert!(lines(&mut late)[0].contains("1.5 s"));
-        assert_eq!(
-            verdict(
-                1,
-                vec![Report::Lost {
-                    reason: "n1 is gone".into()
-                }]
-            )
-            .0,
-            125
-        );
     }
 }

@@ -91,6 +91,13 @@ impl Link {
         }
     }
 
+    /// There are no child processes.
+    pub fn lose_children(&mut self, now: Instant) {
+        if let Link::Here(node) = self {
+            node.lose_children(now);
+        }
+    }
+
     /// A child process changed. Returns true if it belongs to this node.
     pub fn child(&mut self, pid: Pid, status: WaitStatus, now: Instant) -> bool {
         match self {

@@ -38,6 +38,7 @@ pub(crate) enum Meaning {
     Stats,
     Secure,
     Timeout,
+    Grace,
     Stall,
     StallAfter,
     StallJson,
@@ -468,6 +469,14 @@ pub const OPTIONS: &[Entry] = &[
         value: Value::Word("SECONDS"),
         text: "end the job after this time, with exit status 124; what the ranks do is printed \
                before",
+    },
+    Entry {
+        names: &["grace"],
+        meaning: Meaning::Grace,
+        value: Value::Word("SECONDS"),
+        text: "how long the ranks have to save and end after a signal to mpirun (INT, TERM, HUP) \
+               or --timeout, before they are killed (default: 10, in an allocation 60; 0: at \
+               once); a second signal kills them at once",
     },
     Entry {
         names: &["stall"],

@@ -4,10 +4,20 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use crate::failure::Failure;
 use crate::node::{DESCRIPTORS_OF_NODE, Inherited, inherited_descriptors};
-use crate::signals::Signals;
+use crate::signals::{Children, Signals};
 
-/// Blocks the signals we watch, raises the limit for open files, and adopts orphans of the ranks.
-pub(crate) fn prepare_process() -> Result<(Signals, Inherited), Failure> {
+/// What a process of the launcher has of itself.
+pub(crate) struct Prepared {
+    pub(crate) signals: Signals,
+    pub(crate) children: Children,
+    /// What was changed, and the ranks shall have as it was.
+    pub(crate) inherited: Inherited,
+}
+
+/// Sets what we depend on, whoever has started us: the signals we watch, and the limit for open
+/// files. Adopts orphans of the ranks. docs/mpirun.md lists all that is inherited.
+pub(crate) fn prepare_process() -> Result<Prepared, Failure> {
+    let children = Children::before_the_first();
     let descriptors = inherited_descriptors();
     let no_resources = |error| Failure::launch(format!("cannot start: {error}"));
     let files = getrlimit(Resource::RLIMIT_NOFILE).map_err(no_resources)?;
@@ -26,9 +36,13 @@ pub(crate) fn prepare_process() -> Result<(Signals, Inherited), Failure> {
     // core files again (prctl(2): exec).
     nix::sys::prctl::set_dumpable(false).map_err(no_resources)?;
     let inherited = Inherited {
-        signals: signals.before(),
+        signals: signals.inherited(),
         files,
         descriptors,
     };
-    Ok((signals, inherited))
+    Ok(Prepared {
+        signals,
+        children,
+        inherited,
+    })
 }

@@ -1,11 +1,12 @@
 //! A file for each rank and stream: `rank.3.out` and `rank.3.err` in the directory of `--output`.
 
 use std::collections::HashMap;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::failure::{Failure, printable};
+use crate::result_file::{self, Opener};
 use crate::wire::Stream;
 
 /// How many files are open at a time: a job may have more ranks than a process may open files.
@@ -25,7 +26,12 @@ impl RankFiles {
     /// # Errors
     ///
     /// A failure that names what cannot be created and why.
-    pub fn create(directory: &Path, ranks: u32, has_errors: bool) -> Result<RankFiles, Failure> {
+    pub(crate) fn create(
+        directory: &Path,
+        ranks: u32,
+        has_errors: bool,
+        opener: &mut Opener,
+    ) -> Result<RankFiles, Failure> {
         let fail = |path: &Path, error: &io::Error| {
             let shown = printable(&path.to_string_lossy());
             Failure::launch(format!("--output: {shown} cannot be created: {error}"))
@@ -39,7 +45,15 @@ impl RankFiles {
             for stream in [Stream::Output, Stream::Error] {
                 if stream == Stream::Output || has_errors {
                     let path = files.path(rank, stream);
-                    File::create(&path).map_err(|error| fail(&path, &error))?;
+                    let made = result_file::open(&path, &mut result_file::anew());
+                    let metadata = made.and_then(|file| file.metadata());
+                    let metadata = metadata.map_err(|error| fail(&path, &error))?;
+                    if let Some(other) = opener.enter("--output", &metadata) {
+                        let shown = printable(&path.to_string_lossy());
+                        return Err(Failure::usage(format!(
+                            "--output: {shown} is also the file of {other}; give each its own"
+                        )));
+                    }
                 }
             }
         }
@@ -54,7 +68,7 @@ impl RankFiles {
     pub fn append(&mut self, rank: u32, stream: Stream, bytes: &[u8]) -> Result<(), String> {
         let path = self.path(rank, stream);
         let written = self.file(rank, stream, &path);
-        let written = written.and_then(|file| file.write_all(bytes));
+        let written = written.and_then(|file| result_file::write_all(file, bytes));
         written.map_err(|error| format!("{}: {error}", printable(&path.to_string_lossy())))
     }
 
@@ -64,7 +78,7 @@ impl RankFiles {
             if self.open.len() >= OPEN_MAX {
                 self.open.clear();
             }
-            let file = OpenOptions::new().append(true).open(path)?;
+            let file = result_file::open(path, result_file::behind().create(false))?;
             self.open.insert(key, file);
         }
         Ok(self.open.get_mut(&key).expect("it has just been added"))
@@ -86,7 +100,7 @@ mod tests {
     #[test]
     fn more_ranks_than_open_files_append_in_turn() {
         let directory = tempfile();
-        let mut files = RankFiles::create(&directory, 70, false).unwrap();
+        let mut files = RankFiles::create(&directory, 70, false, &mut Opener::default()).unwrap();
         for word in ["a", "b"] {
             for rank in 0..70 {
                 let line = format!("{word}{rank}\n");

@@ -9,7 +9,7 @@ use mpi_lite::boot::protocol;
 use nix::sys::signal::{Signal, raise};
 
 use crate::allocation::{self, Allocation};
-use crate::args::{Options, parse_timeout};
+use crate::args::Options;
 use crate::failure::{Failure, LAUNCH, OUTPUT_LOST, SIGNAL_BASE, STALLED};
 use crate::input::InputPump;
 use crate::job::{Effect, Job};
@@ -18,24 +18,22 @@ use crate::machine;
 use crate::network::Wanted;
 use crate::node::Node;
 use crate::output::{Origin, Output, Trouble};
-use crate::packets::Capture;
 use crate::plan::Plan;
 use crate::poll::{Interests, Token, earlier};
 use crate::preload::{self, Preload};
-use crate::process::prepare_process;
+use crate::process::{Prepared, prepare_process};
 use crate::programs::place;
 use crate::progress::{Late, Progress};
-use crate::rank_files::RankFiles;
 use crate::remote::settings::Launcher;
 use crate::remote::srun::{News, Srun};
 use crate::remote::{self, Remote};
+use crate::results::Results;
 use crate::settings;
-use crate::signals::{Signals, changed_child, kill_remaining_children};
+use crate::signals::{Change, Children, Signals};
 use crate::stall::gather::{Gather, Step};
-use crate::stall::record::Record;
 use crate::stall::settings::{Policy, Settings};
 use crate::stall::{self, Occasion, Snapshot};
-use crate::stats::Recorder;
+use crate::times;
 use crate::tree::Tree;
 use crate::verbose;
 use crate::wire::{Order, Report, Stream};
@@ -50,7 +48,7 @@ const BROKEN_PIPE: u8 = SIGNAL_BASE + 13;
 /// A failure from before anything was started.
 pub fn run(options: &Options) -> Result<u8, Failure> {
     let has_hosts = !options.hosts.is_empty() || options.host_file.is_some();
-    let allocation = allocation(has_hosts)?;
+    let allocation = Allocation::of_this_process(has_hosts)?;
     let placement = place(options, allocation.as_ref())?;
     let note = placement.note.clone();
     let way = remote::settings::Settings::read(options, &placement, allocation.as_ref())?;
@@ -59,12 +57,13 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     map.extend(plan.program_lines(options.is_verbose));
     check_secrecy(&plan, &way)?;
     let network = plan.network.as_ref().and_then(Wanted::note);
-    let capture = Capture::new(options, &plan.placement)?;
-    if let Some(capture) = &capture {
+    let results = Results::open(options, &plan.placement)?;
+    if let Some(capture) = &results.capture {
         plan.set_here(capture.variable());
     }
-    let mut server = Server::new(options, plan, &way)?;
-    server.capture = capture;
+    let grace = times::grace(options.grace, allocation.is_some(), times::variable)?;
+    let job = Job::new(&plan.placement.hosts, grace);
+    let mut server = Server::new(options, (plan, job, results), &way)?;
     let unknown = settings::unknown_variables(std::env::vars_os());
     let idle = match has_hosts {
         true => None,
@@ -76,17 +75,6 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
         server.output.say(note);
     }
     Ok(server.serve())
-}
-
-/// The allocation that `mpirun` runs in. One that cannot be read is an error unless the user has
-/// named hosts.
-fn allocation(has_hosts: bool) -> Result<Option<Allocation>, Failure> {
-    let hostname = nix::unistd::gethostname().unwrap_or_default();
-    let found = Allocation::find(&|name| std::env::var_os(name), &hostname.to_string_lossy());
-    match found {
-        Err(_) if has_hosts => Ok(None),
-        found => found,
-    }
 }
 
 /// Refuses a seal whose key would cross the network in the clear.
@@ -102,20 +90,6 @@ fn check_secrecy(plan: &Plan, way: &remote::settings::Settings) -> Result<(), Fa
     Ok(())
 }
 
-/// `--timeout`, else the variable that MPICH and Open MPI read; and which of them it is.
-fn timeout(options: &Options) -> Result<Option<(Duration, &'static str)>, Failure> {
-    if let Some(timeout) = options.timeout {
-        return Ok(Some((timeout, "--timeout")));
-    }
-    match std::env::var_os("MPIEXEC_TIMEOUT").filter(|value| !value.is_empty()) {
-        Some(value) => {
-            let timeout = parse_timeout(&value, "MPIEXEC_TIMEOUT")?;
-            Ok(Some((timeout, "MPIEXEC_TIMEOUT")))
-        }
-        None => Ok(None),
-    }
-}
-
 struct Server {
     plan: Plan,
     job: Job,
@@ -127,12 +101,11 @@ struct Server {
     output: Output,
     input: InputPump,
     preload: Preload,
-    recorder: Option<Recorder>,
-    capture: Option<Capture>,
+    results: Results,
     gather: Gather,
     stall: Settings,
-    stall_record: Option<Record>,
     signals: Signals,
+    children: Children,
     is_started: bool,
     is_verbose: bool,
     timeout: Option<(Duration, &'static str)>,
@@ -142,21 +115,20 @@ struct Server {
 impl Server {
     fn new(
         options: &Options,
-        plan: Plan,
+        (plan, job, mut results): (Plan, Job, Results),
         way: &remote::settings::Settings,
     ) -> Result<Server, Failure> {
-        let timeout = timeout(options)?;
-        let size = plan.placement.hosts.len();
-        let recorder = options.stats.as_ref().map(|wish| Recorder::new(wish, size));
-        let recorder = recorder.transpose()?;
+        let timeout = times::timeout(options)?;
         let stall = Settings::new(options)?;
-        let stall_record = options.stall_json.as_deref().map(Record::open);
-        let stall_record = stall_record.transpose()?;
         let places = &plan.placement.places;
         let here = places.iter().find(|place| place.is_here);
         let here = here.map_or(&[][..], |place| &place.ranks);
         let gather = Gather::new(&plan.placement.hosts, here, stall.report_after());
-        let (signals, inherited) = prepare_process()?;
+        let Prepared {
+            signals,
+            children,
+            inherited,
+        } = prepare_process()?;
         let mut links = Vec::new();
         for place in &plan.placement.places {
             links.push(match place.is_here {
@@ -168,21 +140,15 @@ impl Server {
             });
         }
         let srun = Srun::of(&plan.placement.places, way, inherited)?;
-        let style = options.style;
-        let size = plan.placement.size;
-        let directory = options.output_directory.as_deref();
-        let files = directory.map(|it| RankFiles::create(it, size, !style.merges_errors));
-        let output = Output::new(style, files.transpose()?)
+        let output = Output::new(options.style, results.rank_files.take())
             .map_err(|error| Failure::launch(format!("cannot start: {error}")))?;
         Ok(Server {
-            job: Job::new(&plan.placement.hosts),
+            job,
             input: InputPump::new(plan.input_nodes()),
             preload: plan.preload()?,
-            recorder,
-            capture: None,
+            results,
             gather,
             stall,
-            stall_record,
             plan,
             tree: Tree::new(&links, options.launch_fanout, way.launcher),
             links,
@@ -190,6 +156,7 @@ impl Server {
             progress: Progress::default(),
             output,
             signals,
+            children,
             is_started: false,
             is_verbose: options.is_verbose,
             timeout,
@@ -205,19 +172,12 @@ impl Server {
             self.tick(now);
             self.hear_all(now);
             let is_over = self.is_over(now);
-            if let Some(recorder) = self.recorder.take_if(|_| is_over) {
-                self.output.show(&recorder.finish());
-                self.write(now);
-            }
-            if let Some(capture) = self.capture.take_if(|_| is_over) {
-                for line in capture.finish() {
-                    self.output.say(&line);
-                }
-                self.write(now);
+            if is_over {
+                self.finish_results(now);
             }
             if is_over && self.output.is_empty() {
                 if self.job.leaves_nothing() {
-                    kill_remaining_children();
+                    self.children.kill_all();
                 }
                 return self.job.exit_code();
             }
@@ -227,6 +187,22 @@ impl Server {
                 self.ready(token, now);
             }
         }
+    }
+
+    /// Writes what is known at the end of the job.
+    fn finish_results(&mut self, now: Instant) {
+        let closing = self.results.finish();
+        if !closing.text.is_empty() {
+            self.output.show(&closing.text);
+        }
+        for line in &closing.notes {
+            self.output.say(line);
+        }
+        for line in closing.losses {
+            self.job.lose_result(line);
+        }
+        self.carry_out(now);
+        self.write(now);
     }
 
     /// Returns true if nothing will come any more, from srun neither.
@@ -293,7 +269,7 @@ impl Server {
             if self.is_started && !self.job.leaves_nothing() {
                 self.gather.time_is_up(now);
             } else {
-                self.time_is_up();
+                self.time_is_up(now);
             }
         }
         for link in &mut self.links {
@@ -329,9 +305,9 @@ impl Server {
     }
 
     /// The time for the job is over.
-    fn time_is_up(&mut self) {
+    fn time_is_up(&mut self, now: Instant) {
         if let Some((time, asked)) = self.timeout {
-            self.job.time_is_up(time.as_secs_f64(), asked);
+            self.job.time_is_up(time.as_secs_f64(), asked, now);
         }
     }
 
@@ -345,6 +321,9 @@ impl Server {
         }
         self.tree.connect(&mut self.links, now);
         if self.links.iter().all(Link::is_ready) && self.has_preloaded(now) {
+            if let Err(line) = self.results.begin(&mut self.links) {
+                return self.job.fail(LAUNCH, line);
+            }
             self.is_started = true;
             self.job.note_start();
             self.note_one_machine();
@@ -443,7 +422,21 @@ impl Server {
                 raise(Signal::SIGSTOP).expect("a process can stop itself");
             }
         }
-        while let Some((pid, status)) = changed_child() {
+        self.look_after_children(now);
+    }
+
+    fn look_after_children(&mut self, now: Instant) {
+        loop {
+            let (pid, status) = match self.children.change() {
+                Change::Of(pid, status) => (pid, status),
+                Change::None => return,
+                Change::NoChildren => {
+                    for link in &mut self.links {
+                        link.lose_children(now);
+                    }
+                    return;
+                }
+            };
             let mut links = self.links.iter_mut();
             // A child of nobody is an orphan that we adopted.
             if !links.any(|link| link.child(pid, status, now))
@@ -485,12 +478,18 @@ impl Server {
             Report::InputTaken(bytes) => self.input.taken(node, bytes),
             Report::InputClosed => self.input.close(node),
             Report::Counters { rank, counters } => {
-                if let Some(recorder) = &mut self.recorder {
+                if let Some(recorder) = &mut self.results.recorder {
                     recorder.statistics().hear(rank, &counters);
                 }
             }
+            Report::Signalled { signal } => {
+                let host = &self.plan.placement.places[node].host;
+                self.job.signal_elsewhere(host, signal, now);
+            }
             report => {
-                if let (Report::Init { rank }, Some(recorder)) = (&report, &mut self.recorder) {
+                if let (Report::Init { rank }, Some(recorder)) =
+                    (&report, &mut self.results.recorder)
+                {
                     recorder.statistics().begin(*rank);
                 }
                 if matches!(report, Report::Quiet | Report::Lost { .. }) {
@@ -550,24 +549,24 @@ impl Server {
                     self.order(&Order::Describe { question }, now);
                 }
                 Step::Say(line) => self.output.say(&line),
-                Step::Report(snapshot) => self.report(&snapshot),
+                Step::Report(snapshot) => self.report(&snapshot, now),
             }
         }
         has_asked
     }
 
     /// Prints what the ranks do, and ends the job if that is to follow.
-    fn report(&mut self, snapshot: &Snapshot) {
+    fn report(&mut self, snapshot: &Snapshot, now: Instant) {
         for line in stall::report(snapshot) {
             self.output.say(&line);
         }
-        if let Some(record) = &mut self.stall_record
+        if let Some(record) = &mut self.results.stall_record
             && let Err(line) = record.write(&stall::json(snapshot))
         {
-            self.output.say(&line);
+            self.job.lose_result(line);
         }
         match snapshot.occasion {
-            Occasion::Timeout => self.time_is_up(),
+            Occasion::Timeout => self.time_is_up(now),
             Occasion::Stall { .. } if self.stall.policy == Policy::Abort => {
                 let line = format!("ending the job ({})", self.stall.asked);
                 self.job.fail(STALLED, line);

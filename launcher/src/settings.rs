@@ -53,6 +53,12 @@ const SETTINGS: &[Setting] = &[
         meaning: "Seconds after which the job is ended, as `--timeout`.",
     },
     Setting {
+        variable: "MPILITE_GRACE",
+        default: "10, in an allocation 60",
+        meaning: "Seconds that the ranks have to save and end after a signal to `mpirun` or \
+                  `--timeout`, before they are killed, as `--grace`.",
+    },
+    Setting {
         variable: "MPILITE_STALL",
         default: "report",
         meaning: "What `mpirun` does when no rank goes on, as `--stall`: `report`, `abort` or \

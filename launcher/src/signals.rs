@@ -1,9 +1,13 @@
 //! Signals as things to read, and what became of child processes.
+//!
+//! Actions and the mask of signals are inherited from whoever starts us. So we set all that we
+//! depend on, and keep how it was for the ranks.
+#![expect(unsafe_code, reason = "sets actions of signals, never a handler")]
 
 use std::os::fd::{AsFd, BorrowedFd};
 
 use nix::errno::Errno;
-use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, pthread_sigmask};
+use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal, kill, pthread_sigmask, signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
@@ -21,6 +25,10 @@ const WATCHED: [Signal; 9] = [
     Signal::SIGCONT,
 ];
 
+/// What whoever starts us may ignore with good reason: nohup(1) wants the job to outlive its
+/// terminal, and a shell without job control nobody to be stopped.
+const RESPECTED: [Signal; 2] = [Signal::SIGHUP, Signal::SIGTSTP];
+
 /// The kernel itself sent it: for SIGINT, SIGQUIT and SIGTSTP that is the terminal.
 const FROM_KERNEL: i32 = 0x80;
 
@@ -33,37 +41,92 @@ pub struct Arrived {
     pub is_from_terminal: bool,
 }
 
+/// How signals were when this process was started.
+#[derive(Debug, Clone, Copy)]
+pub struct Inherited {
+    /// Those that were blocked.
+    pub blocked: SigSet,
+    /// Those that were ignored, as far as we have changed that.
+    pub ignored: SigSet,
+}
+
+impl Inherited {
+    /// Nothing is blocked or ignored.
+    pub fn nothing() -> Inherited {
+        Inherited {
+            blocked: SigSet::empty(),
+            ignored: SigSet::empty(),
+        }
+    }
+
+    /// Runs in a child: gives it what we were started with. It hears interrupts even so: a shell
+    /// starts what it does not wait for with SIGINT ignored, but we take it and pass it on. How
+    /// SIGPIPE was, we cannot know: our runtime ignores it before we run. Makes system calls alone.
+    ///
+    /// # Errors
+    ///
+    /// The system's reason.
+    pub(crate) fn give_back(&self) -> nix::Result<()> {
+        for number in [Signal::SIGINT, Signal::SIGPIPE, Signal::SIGXFSZ] {
+            set_action(number, SigHandler::SigDfl)?;
+        }
+        for number in self.ignored.iter().filter(|it| *it != Signal::SIGINT) {
+            set_action(number, SigHandler::SigIgn)?;
+        }
+        pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&self.blocked), None)
+    }
+}
+
+/// Sets an action that is no handler. Returns true if the signal was ignored before.
+fn set_action(number: Signal, action: SigHandler) -> nix::Result<bool> {
+    // SAFETY: nothing of ours runs when the signal comes.
+    let before = unsafe { signal(number, action) }?;
+    Ok(before == SigHandler::SigIgn)
+}
+
 /// The signals of this process, readable in turn.
 #[derive(Debug)]
 pub struct Signals {
     descriptor: SignalFd,
-    before: SigSet,
+    inherited: Inherited,
 }
 
 impl Signals {
-    /// Blocks the watched signals and makes them readable.
+    /// Blocks the watched signals and makes them readable. The system would forget how children
+    /// ended if SIGCHLD were ignored, and a limit for files would end us by SIGXFSZ.
     ///
     /// # Errors
     ///
     /// The system's reason (no descriptors are left).
     pub fn watch() -> nix::Result<Signals> {
         let mut watched = SigSet::from_iter(WATCHED);
-        if is_ignored(Signal::SIGHUP) {
-            // By nohup(1): the job outlives its terminal.
-            watched.remove(Signal::SIGHUP);
+        let mut inherited = Inherited::nothing();
+        for number in WATCHED {
+            if set_action(number, SigHandler::SigDfl)? {
+                inherited.ignored.add(number);
+            }
         }
-        let mut before = SigSet::empty();
-        pthread_sigmask(SigmaskHow::SIG_BLOCK, Some(&watched), Some(&mut before))?;
+        for number in RESPECTED {
+            if inherited.ignored.contains(number) {
+                set_action(number, SigHandler::SigIgn)?;
+                watched.remove(number);
+            }
+        }
+        if set_action(Signal::SIGXFSZ, SigHandler::SigIgn)? {
+            inherited.ignored.add(Signal::SIGXFSZ);
+        }
+        let block = SigmaskHow::SIG_BLOCK;
+        pthread_sigmask(block, Some(&watched), Some(&mut inherited.blocked))?;
         let flags = SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC;
         Ok(Signals {
             descriptor: SignalFd::with_flags(&watched, flags)?,
-            before,
+            inherited,
         })
     }
 
-    /// The signals that were blocked before.
-    pub fn before(&self) -> SigSet {
-        self.before
+    /// How signals were before.
+    pub fn inherited(&self) -> Inherited {
+        self.inherited
     }
 
     /// What to wait for.
@@ -82,41 +145,65 @@ impl Signals {
     }
 }
 
-/// Returns true if the parent of this process has told it to ignore `signal`.
-fn is_ignored(signal: Signal) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status
-        .lines()
-        .find_map(|line| line.strip_prefix("SigIgn:"))
-        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    mask.is_some_and(|mask| mask >> (signal as u32 - 1) & 1 == 1)
+/// What is known of the child processes of this process.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Change {
+    /// This one ended, stopped or went on.
+    Of(Pid, WaitStatus),
+    /// Nothing has changed.
+    None,
+    /// There are no child processes.
+    NoChildren,
 }
 
-/// The next child process that ended, stopped or went on; `None` if there is none now.
-pub fn changed_child() -> Option<(Pid, WaitStatus)> {
-    let flags = WaitPidFlag::WNOHANG | WaitPidFlag::WUNTRACED | WaitPidFlag::WCONTINUED;
-    loop {
-        match waitpid(None, Some(flags)) {
-            Ok(status) => return status.pid().map(|pid| (pid, status)),
-            Err(Errno::EINTR) => {}
-            Err(_) => return None,
+/// The child processes of this process.
+#[derive(Debug)]
+pub struct Children {
+    /// Those of whoever became us: a shell may start something and then execute us.
+    strangers: Vec<Pid>,
+}
+
+impl Children {
+    /// Nothing has been started yet: all there are belong to others.
+    pub fn before_the_first() -> Children {
+        Children {
+            strangers: children(),
         }
     }
-}
 
-/// Kills all child processes that are left, among them the orphans of ranks that we adopted, and
-/// the orphans that these leave in turn.
-pub fn kill_remaining_children() {
-    /// Generations of orphans: each one appears when the one above it is gone.
-    const GENERATIONS: usize = 100;
-    for _ in 0..GENERATIONS {
-        let children = children();
-        if children.is_empty() {
-            return;
+    /// The next change.
+    pub fn change(&mut self) -> Change {
+        let flags = WaitPidFlag::WNOHANG | WaitPidFlag::WUNTRACED | WaitPidFlag::WCONTINUED;
+        loop {
+            return match waitpid(None, Some(flags)) {
+                Ok(status) => status.pid().map_or(Change::None, |pid| {
+                    if matches!(status, WaitStatus::Exited(..) | WaitStatus::Signaled(..)) {
+                        self.strangers.retain(|stranger| *stranger != pid);
+                    }
+                    Change::Of(pid, status)
+                }),
+                Err(Errno::EINTR) => continue,
+                Err(Errno::ECHILD) => Change::NoChildren,
+                Err(_) => Change::None,
+            };
         }
-        for child in children {
-            kill(child, Signal::SIGKILL).ok();
-            waitpid(child, None).ok();
+    }
+
+    /// Kills all child processes of ours that are left, among them the orphans of ranks that we
+    /// adopted, and the orphans that these leave in turn.
+    pub fn kill_all(&self) {
+        /// Generations of orphans: each one appears when the one above it is gone.
+        const GENERATIONS: usize = 100;
+        for _ in 0..GENERATIONS {
+            let mut ours = children();
+            ours.retain(|child| !self.strangers.contains(child));
+            if ours.is_empty() {
+                return;
+            }
+            for child in ours {
+                kill(child, Signal::SIGKILL).ok();
+                waitpid(child, None).ok();
+            }
         }
     }
 }

@@ -21,7 +21,7 @@ use crate::pmi;
 use crate::stall::ProcessSeen;
 
 /// The line that starts the frames of the agent.
-pub const MAGIC: &[u8] = b"\x01mpi-lite agent 8\n";
+pub const MAGIC: &[u8] = b"\x01mpi-lite agent 9\n";
 
 /// How [`MAGIC`] begins in every version; the number of the version and the end of the line follow.
 pub const MAGIC_START: &[u8] = b"\x01mpi-lite agent ";
@@ -204,8 +204,10 @@ pub enum Order {
         /// The terminal has sent it to its foreground group already.
         is_from_terminal: bool,
     },
-    /// End all ranks and what they started.
+    /// End all ranks and what they started, politely at first.
     End,
+    /// Kill all ranks and what they started.
+    Kill,
     /// Say something, so that it is seen that the node lives.
     Ping,
     /// Report what each rank does: the next question.
@@ -397,6 +399,12 @@ pub enum Report {
         /// How.
         ended: Ended,
     },
+    /// The agent has got a signal that ends programs. A scheduler sends one to all processes of a
+    /// job, and it is for the job.
+    Signalled {
+        /// Its number.
+        signal: i32,
+    },
     /// All ranks of the node ended and all their output has been sent.
     Quiet,
     /// Answer to `Ping`.
@@ -453,6 +461,7 @@ impl Report {
             | Report::Refused { .. }
             | Report::InputTaken(_)
             | Report::InputClosed
+            | Report::Signalled { .. }
             | Report::Quiet
             | Report::Pong
             | Report::Silent(_)

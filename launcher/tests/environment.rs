@@ -6,7 +6,7 @@ mod common;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-use common::{Outcome, Scratch, boot_rank, mpirun, mpirun_after};
+use common::{Outcome, Scratch, boot_rank, mpirun, mpirun_after, mpirun_blocking, mpirun_ignoring};
 
 /// Words that shells, frames and terminals like to spoil.
 fn words() -> Vec<OsString> {
@@ -210,6 +210,75 @@ fn a_low_limit_for_open_files_suffices_for_two_ranks_and_reaches_them() {
         let outcome = mpirun_after(&format!("ulimit -n {limit}"), &line).run();
         assert_eq!(outcome.succeeds().out(), format!("{limit}\n").repeat(2));
     }
+}
+
+/// The signals in a line of `/proc/PID/status`, without the real-time ones, which are the C
+/// library's.
+fn signals_of(run: common::Mpirun, line: &str) -> u64 {
+    let text = run.run().succeeds().out();
+    let mask = text.lines().find_map(|it| it.strip_prefix(line));
+    let mask = u64::from_str_radix(mask.expect("the line is there").trim(), 16);
+    mask.expect("a mask") & 0x7fff_ffff
+}
+
+/// nohup(1) ignores HUP for what it starts. Ranks hear INT, which a shell in the background ignores
+/// but mpirun passes on, and PIPE, of which mpirun cannot know the setting.
+#[test]
+fn a_rank_ignores_and_blocks_what_it_would_without_mpirun() {
+    let line = ["-n", "1", "cat", "/proc/self/status"];
+    let bits = |signals: &[i32]| signals.iter().map(|it| 1_u64 << (it - 1)).sum::<u64>();
+    let all = "CHLD,INT,TERM,QUIT,USR1,USR2,TSTP,CONT,HUP,PIPE,XFSZ";
+    let ignored = bits(&[17, 15, 3, 10, 12, 20, 18, 1, 25]);
+    assert_eq!(signals_of(mpirun_ignoring(all, &line), "SigIgn:"), ignored);
+    let blocked = ignored | bits(&[2, 13]);
+    assert_eq!(signals_of(mpirun_blocking(all, &line), "SigBlk:"), blocked);
+    let none = mpirun_blocking("USR1", &line);
+    assert_eq!(signals_of(none, "SigBlk:"), bits(&[10]));
+    for host in ["localhost", "n1"] {
+        let line = [&["--host", host], &line[..]].concat();
+        assert_eq!(signals_of(mpirun(&line).over_fake_ssh(), "SigIgn:"), 0);
+    }
+}
+
+/// What ssh is started with, it obeys: mpirun ends it by a signal.
+#[test]
+fn a_program_that_reaches_hosts_blocks_and_ignores_nothing() {
+    let scratch = Scratch::new();
+    let seen = scratch.path().join("seen");
+    let script = format!("cat /proc/self/status > {}; exit 1", seen.display());
+    let ssh = scratch.write("ssh", format!("#!/bin/sh\n{script}\n"), 0o755);
+    let line = ["-n", "1", "--host", "n1", "true"];
+    for start in [mpirun_ignoring, mpirun_blocking] {
+        let run = start("CHLD,INT,TERM,PIPE,XFSZ", &line).env("MPILITE_SSH", &ssh);
+        assert_eq!(run.run().code, 125);
+        for mask in ["SigBlk:", "SigIgn:"] {
+            let line = ["-n", "1", "cat", &seen.to_string_lossy()];
+            assert_eq!(signals_of(mpirun(&line), mask), 0, "{mask}");
+        }
+    }
+}
+
+#[test]
+fn closed_streams_and_a_folder_that_is_gone_hinder_no_job() {
+    let scratch = Scratch::new();
+    let file = scratch.path().join("file");
+    let writes = format!("echo x > {}", file.display());
+    let run = mpirun_after("exec <&- >&- 2>&-", &["-n", "2", "sh", "-c", &writes]).run();
+    assert_eq!(run.code, 0, "{run:?}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "x\n");
+    let gone = scratch.path().join("gone");
+    let leaves = format!("mkdir {0}; cd {0}; rmdir {0}", gone.display());
+    let outcome = mpirun_after(&leaves, &["-n", "1", "true"]).run();
+    outcome.fails_with(125, &["the current directory is gone"]);
+}
+
+/// The signal of a limit for files would end mpirun; an error has words.
+#[test]
+fn a_limit_for_the_size_of_files_is_an_error_with_a_line() {
+    let scratch = Scratch::new();
+    let line = ["-n", "1", "--output", "d", "sh", "-c", "trap '' XFSZ; yes"];
+    let run = mpirun_after("ulimit -f 8", &line).directory(scratch.path());
+    run.run().fails_with(1, &["d/rank.0.out", "File too large"]);
 }
 
 /// The sockets of a process, by the numbers that the lists in `/proc/net` use.

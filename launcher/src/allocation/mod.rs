@@ -73,6 +73,21 @@ const HOST_FILES: [&str; 3] = [
 ];
 
 impl Allocation {
+    /// The allocation that this process runs in. One that cannot be read is an error unless the
+    /// user has named hosts.
+    ///
+    /// # Errors
+    ///
+    /// As [`Allocation::find`].
+    pub(crate) fn of_this_process(has_hosts: bool) -> Result<Option<Allocation>, Failure> {
+        let hostname = nix::unistd::gethostname().unwrap_or_default();
+        let found = Allocation::find(&|name| std::env::var_os(name), &hostname.to_string_lossy());
+        match found {
+            Err(_) if has_hosts => Ok(None),
+            found => found,
+        }
+    }
+
     /// Reads the environment. `hostname` is the name of this machine.
     ///
     /// # Errors

@@ -1,10 +1,18 @@
 //! Cutting what a rank writes into whole lines.
+//!
+//! A line that has no end yet may be a prompt, and is shown when its rank has fallen silent. A rank
+//! that waits for a core has not: on a busy machine it is in the middle of the line.
 
 use std::time::{Duration, Instant};
 
-/// A line that has no end yet is shown after the rank has been silent for this long: it may be a
-/// prompt.
-pub(super) const IDLE: Duration = Duration::from_millis(50);
+use super::activity::Activity;
+
+/// A rank has fallen silent that has slept or run for this long without a word.
+const IDLE: Duration = Duration::from_millis(50);
+
+/// The longest time between two looks at what a rank does. They become rarer: many ranks that
+/// share a core are to leave it to each other.
+const PAUSE_MAX: Duration = Duration::from_secs(1);
 
 /// A line longer than this, in bytes, is handed on in pieces.
 pub(super) const LINE_MAX: usize = 256 << 10;
@@ -18,7 +26,42 @@ const STDIO_BLOCK: u64 = 4096;
 pub(super) struct Lines {
     rest: Vec<u8>,
     received: u64,
-    silent_since: Option<Instant>,
+    /// Set while there is a begun line.
+    silence: Option<Silence>,
+}
+
+/// Since the last word of a rank.
+#[derive(Debug)]
+struct Silence {
+    look_at: Instant,
+    pause: Duration,
+    /// What the rank did at the first look, and at the last one.
+    seen: Option<(Activity, Activity)>,
+}
+
+impl Silence {
+    fn new(now: Instant) -> Silence {
+        Silence {
+            look_at: now + IDLE,
+            pause: IDLE,
+            seen: None,
+        }
+    }
+
+    /// Returns true if the rank has fallen silent, and else sees to the next look.
+    fn is_over(&mut self, activity: Activity, now: Instant) -> bool {
+        let first = match self.seen.take() {
+            Some((first, last)) if activity.could_go_on(&first, &last, IDLE) => return true,
+            Some((first, _)) => {
+                self.pause = (2 * self.pause).min(PAUSE_MAX);
+                first
+            }
+            None => activity.clone(),
+        };
+        self.seen = Some((first, activity));
+        self.look_at = now + self.pause;
+        false
+    }
 }
 
 impl Lines {
@@ -34,7 +77,7 @@ impl Lines {
             }
         };
         self.rest.extend_from_slice(after_last_line(bytes));
-        self.silent_since = (!self.rest.is_empty()).then_some(now);
+        self.silence = (!self.rest.is_empty()).then(|| Silence::new(now));
         if self.rest.len() > LINE_MAX {
             let mut lines = complete;
             lines.append(&mut self.take_rest());
@@ -43,19 +86,28 @@ impl Lines {
         complete
     }
 
-    /// When the begun line should be shown, if ever.
-    pub(super) fn wake_at(&self) -> Option<Instant> {
+    /// When to look what the rank does, since the begun line may be a prompt.
+    pub(super) fn look_at(&self) -> Option<Instant> {
         let is_cut_by_a_buffer = self.received.is_multiple_of(STDIO_BLOCK);
         if is_cut_by_a_buffer {
             None
         } else {
-            self.silent_since.map(|since| since + IDLE)
+            self.silence.as_ref().map(|silence| silence.look_at)
+        }
+    }
+
+    /// Returns true if the begun line is to be shown, when the rank does this and nothing can be
+    /// read from it; `None` if it is unknown what it does.
+    pub(super) fn is_prompt(&mut self, activity: Option<Activity>, now: Instant) -> bool {
+        match (&mut self.silence, activity) {
+            (Some(silence), Some(activity)) => silence.is_over(activity, now),
+            (silence, _) => silence.is_some(),
         }
     }
 
     /// Takes the begun line out.
     pub(super) fn take_rest(&mut self) -> Vec<u8> {
-        self.silent_since = None;
+        self.silence = None;
         std::mem::take(&mut self.rest)
     }
 }
@@ -72,6 +124,7 @@ fn after_last_line(bytes: &[u8]) -> &[u8] {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::activity::tests::activity;
     use super::*;
 
     #[test]
@@ -89,9 +142,47 @@ mod tests {
         let now = Instant::now();
         let mut lines = Lines::default();
         lines.push(b"name? ", now);
-        assert_eq!(lines.wake_at(), Some(now + IDLE));
+        assert_eq!(lines.look_at(), Some(now + IDLE));
+        let asleep = || Some(activity(&[('S', 10)]));
+        assert!(!lines.is_prompt(asleep(), now + IDLE));
+        assert_eq!(lines.look_at(), Some(now + 2 * IDLE));
+        assert!(lines.is_prompt(asleep(), now + 2 * IDLE));
         assert_eq!(lines.take_rest(), b"name? ");
-        assert_eq!(lines.wake_at(), None);
+        assert_eq!(lines.look_at(), None);
+    }
+
+    #[test]
+    fn a_rank_that_waits_for_a_core_is_in_the_middle_of_its_line() {
+        let mut now = Instant::now();
+        let mut lines = Lines::default();
+        lines.push(b"half ", now);
+        for _ in 0..20 {
+            now = lines.look_at().unwrap();
+            assert!(!lines.is_prompt(Some(activity(&[('R', 10)])), now));
+        }
+        assert_eq!(lines.look_at(), Some(now + PAUSE_MAX));
+        // Then it has a core, and computes.
+        now += PAUSE_MAX;
+        assert!(lines.is_prompt(Some(activity(&[('R', 60)])), now));
+    }
+
+    #[test]
+    fn a_word_of_the_rank_is_the_beginning_of_another_silence() {
+        let now = Instant::now();
+        let mut lines = Lines::default();
+        lines.push(b"half ", now);
+        assert!(!lines.is_prompt(Some(activity(&[('S', 10)])), now + IDLE));
+        lines.push(b"of it", now + IDLE);
+        assert!(!lines.is_prompt(Some(activity(&[('S', 10)])), now + 2 * IDLE));
+    }
+
+    #[test]
+    fn where_the_system_does_not_show_what_ranks_do_silence_suffices() {
+        let now = Instant::now();
+        let mut lines = Lines::default();
+        assert!(!lines.is_prompt(None, now));
+        lines.push(b"name? ", now);
+        assert!(lines.is_prompt(None, now + IDLE));
     }
 
     #[test]
@@ -99,9 +190,9 @@ mod tests {
         let now = Instant::now();
         let mut lines = Lines::default();
         lines.push(&[b'x'; 4096], now);
-        assert_eq!(lines.wake_at(), None);
+        assert_eq!(lines.look_at(), None);
         lines.push(b"y", now);
-        assert_eq!(lines.wake_at(), Some(now + IDLE));
+        assert_eq!(lines.look_at(), Some(now + IDLE));
     }
 
     #[test]

@@ -4,12 +4,15 @@
 //! same process or at the other end of an ssh connection. It never blocks: the owner's loop waits
 //! for the descriptors it names ([`Node::interests`]) and calls back.
 
+mod activity;
 mod bound;
 mod channel;
 mod child;
+mod ending;
 mod input;
 mod lines;
 mod memory;
+mod output;
 mod pmi;
 mod question;
 mod rank;
@@ -19,13 +22,12 @@ mod spawn;
 mod start;
 
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use mpi_lite::boot::protocol::{FromRank, ToRank};
-use nix::sys::signal::Signal;
 use nix::sys::wait::WaitStatus;
 use nix::unistd::Pid;
-use serde_bytes::ByteBuf;
 
 use crate::failure::LAUNCH;
 use crate::guard::Guard;
@@ -34,24 +36,18 @@ use crate::stall::source::Source;
 use crate::wire::{Ended, OUTPUT_WINDOW, Order, Report, Stream};
 
 use channel::Outgoing;
+use ending::Ending;
 use input::RankInput;
 use lines::LINE_MAX;
 use memory::Memory;
 use question::Question;
-use rank::{Heard, RankProcess};
+use rank::RankProcess;
 use segment::Refusal;
 use shortage::Shortage;
 pub(crate) use spawn::inherited_descriptors;
 pub use spawn::{Inherited, set_nonblocking};
 use start::Assigner;
 pub(crate) use start::DESCRIPTORS_OF_NODE;
-
-/// Between the polite and the final signal when the job is ended.
-const GRACE: Duration = Duration::from_millis(250);
-
-/// Between the polite and the final signal when a rank has aborted the job: it exits by itself, and
-/// its output includes what its exit handlers write.
-const LAST_WORDS_GRACE: Duration = Duration::from_secs(1);
 
 /// After how long in state T a rank is reported.
 pub const STOPPED_FOR: Duration = Duration::from_secs(10);
@@ -61,16 +57,6 @@ const SCRATCH: usize = 64 << 10;
 /// The most bytes of output that a node has on the way: what is read last may pass the window, with
 /// the begun line before it.
 pub const OUTPUT_ON_THE_WAY_MAX: usize = OUTPUT_WINDOW + LINE_MAX + SCRATCH;
-
-/// How the end of the ranks is coming along.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ending {
-    NotYet,
-    /// SIGTERM has been sent; SIGKILL follows at this time.
-    Asked(Instant),
-    /// SIGKILL has been sent.
-    Killed,
-}
 
 /// The part of the launcher on one machine.
 #[derive(Debug)]
@@ -92,13 +78,15 @@ pub struct Node {
     guard: Option<Guard>,
     /// After how much silence of ours the guard ends the ranks; `None`: never.
     silent_for: Option<Duration>,
+    /// The folder that the guard removes.
+    records: Option<PathBuf>,
     /// Bytes of output that have been reported and not been taken yet.
     on_the_way: usize,
     ending: Ending,
     /// We stopped the ranks ourselves.
     is_paused: bool,
-    /// The ranks were interrupted: what they leave behind shall end as well.
-    is_interrupted: bool,
+    /// A signal has told the ranks to end: what they leave behind shall end as well.
+    is_told_to_end: bool,
     is_started: bool,
     is_quiet: bool,
     scratch: Vec<u8>,
@@ -120,10 +108,11 @@ impl Node {
             source: Source::default(),
             guard: None,
             silent_for: None,
+            records: None,
             on_the_way: 0,
             ending: Ending::NotYet,
             is_paused: false,
-            is_interrupted: false,
+            is_told_to_end: false,
             is_started: false,
             is_quiet: false,
             scratch: vec![0; SCRATCH],
@@ -159,6 +148,7 @@ impl Node {
                 is_from_terminal,
             } => self.forward(signal, is_from_terminal),
             Order::End => self.end(now),
+            Order::Kill => self.kill(),
             Order::Ping => self.reports.push_back(Report::Pong),
             Order::Describe { question } => self.ask(question, now),
             // For the agent itself.
@@ -176,6 +166,12 @@ impl Node {
     /// later end when it has not done so for `limit`.
     pub fn lives_on_signs(&mut self, limit: Option<Duration>) {
         self.silent_for = limit;
+    }
+
+    /// Ranks that are started later write to this folder, and nothing of it shall stay if this
+    /// process is killed.
+    pub fn have_records(&mut self, folder: PathBuf) {
+        self.records = Some(folder);
     }
 
     /// The owner lives.
@@ -238,7 +234,7 @@ impl Node {
         for rank in &self.ranks {
             let sources = [&rank.output, &rank.error].into_iter().flatten();
             for source in sources.filter(|_| self.has_room()) {
-                first = earlier(first, source.lines.wake_at());
+                first = earlier(first, source.lines.look_at());
             }
             first = earlier(first, rank.channel.paused_until());
             first = earlier(first, rank.stopped_since.map(|since| since + STOPPED_FOR));
@@ -334,60 +330,6 @@ impl Node {
         true
     }
 
-    /// Ends all ranks, politely at first. A rank that has aborted the job is left to its own end.
-    pub fn end(&mut self, now: Instant) {
-        if self.ending == Ending::NotYet {
-            // What has not been started will not be.
-            self.is_started = true;
-            let is_exiting = |rank: &RankProcess| rank.aborts && rank.ended.is_none();
-            let grace = match self.ranks.iter().any(is_exiting) {
-                true => LAST_WORDS_GRACE,
-                false => GRACE,
-            };
-            self.ending = Ending::Asked(now + grace);
-            for rank in &mut self.ranks {
-                if !is_exiting(rank) {
-                    rank.signal_group(Signal::SIGTERM);
-                }
-                // A stopped process would not notice.
-                rank.signal_group(Signal::SIGCONT);
-            }
-        }
-    }
-
-    /// Ends all ranks and what they started, at once.
-    pub fn kill_all(&mut self) {
-        self.ending = Ending::Killed;
-        for rank in &mut self.ranks {
-            rank.signal_group(Signal::SIGKILL);
-        }
-    }
-
-    fn forward(&mut self, signal: i32, is_from_terminal: bool) {
-        let Ok(signal) = Signal::try_from(signal) else {
-            return;
-        };
-        match signal {
-            Signal::SIGTSTP | Signal::SIGSTOP => self.is_paused = true,
-            Signal::SIGCONT => self.is_paused = false,
-            Signal::SIGINT => self.is_interrupted = true,
-            _ => {}
-        }
-        let signal = if signal == Signal::SIGTSTP {
-            Signal::SIGSTOP
-        } else {
-            signal
-        };
-        for rank in &mut self.ranks {
-            match signal {
-                Signal::SIGUSR1 | Signal::SIGUSR2 => rank.signal(signal),
-                // The terminal's own group has it already.
-                _ if is_from_terminal && !rank.has_own_group() => {}
-                _ => rank.signal_group(signal),
-            }
-        }
-    }
-
     fn hear_channel(&mut self, place: usize) {
         let rank = &mut self.ranks[place];
         let number = rank.rank;
@@ -454,90 +396,6 @@ impl Node {
         }
     }
 
-    /// Reads once from a pipe. Returns true if there may be more.
-    fn hear_output(&mut self, place: usize, stream: Stream, now: Instant) -> bool {
-        let rank = &mut self.ranks[place];
-        let number = rank.rank;
-        let Some(source) = rank.source(stream) else {
-            return false;
-        };
-        let heard = source.hear(&mut self.scratch, now);
-        let is_at_end = source.is_at_end();
-        if is_at_end {
-            *rank.source(stream) = None;
-        }
-        match heard {
-            Heard::Nothing => false,
-            Heard::Bytes(bytes) => {
-                self.report_output(number, stream, bytes);
-                !is_at_end
-            }
-        }
-    }
-
-    fn report_output(&mut self, rank: u32, stream: Stream, bytes: Vec<u8>) {
-        if !bytes.is_empty() {
-            self.on_the_way += bytes.len();
-            self.reports.push_back(Report::Output {
-                rank,
-                stream,
-                bytes: ByteBuf::from(bytes),
-            });
-        }
-    }
-
-    /// Returns true if more output may be read.
-    fn has_room(&self) -> bool {
-        self.on_the_way < OUTPUT_WINDOW
-    }
-
-    fn show_begun_line(&mut self, place: usize, stream: Stream, now: Instant) {
-        if !self.has_room() {
-            return;
-        }
-        let rank = &mut self.ranks[place];
-        let number = rank.rank;
-        let Some(source) = rank.source(stream) else {
-            return;
-        };
-        if source.lines.wake_at().is_some_and(|at| at <= now) {
-            let begun = source.lines.take_rest();
-            self.report_output(number, stream, begun);
-        }
-    }
-
-    /// Reads the last words of ranks that ended. Processes that they left behind may keep the
-    /// pipes open for ever, so the end of a pipe is not waited for.
-    fn hear_last_words(&mut self, now: Instant) {
-        for place in 0..self.ranks.len() {
-            if self.ranks[place].ended.is_none() {
-                continue;
-            }
-            for stream in [Stream::Output, Stream::Error] {
-                self.drain(place, stream, now);
-            }
-        }
-    }
-
-    fn drain(&mut self, place: usize, stream: Stream, now: Instant) {
-        while self.has_room() {
-            let before = self.on_the_way;
-            let has_more = self.hear_output(place, stream, now);
-            let length = self.on_the_way - before;
-            let rank = &mut self.ranks[place];
-            let number = rank.rank;
-            let Some(source) = rank.source(stream) else {
-                return;
-            };
-            if !has_more || source.counts_as_last_words(length) {
-                let rest = source.lines.take_rest();
-                *rank.source(stream) = None;
-                self.report_output(number, stream, rest);
-                return;
-            }
-        }
-    }
-
     fn give_input(&mut self, bytes: &[u8]) {
         match &mut self.input {
             Some(input) => input.receive(bytes),
@@ -568,7 +426,7 @@ impl Node {
         if !self.ranks.iter().all(RankProcess::is_finished) {
             return;
         }
-        if self.is_interrupted {
+        if self.is_told_to_end {
             self.end(now);
         }
         let is_over = match self.ending {
@@ -590,15 +448,17 @@ impl Node {
 #[cfg(test)]
 pub(crate) mod tests {
     use nix::errno::Errno;
-    use nix::sys::signal::{SigSet, kill};
+    use nix::sys::signal::{Signal, kill};
+    use serde_bytes::ByteBuf;
 
+    use super::ending::GRACE;
     use super::*;
     use crate::wire::{self, Answer, Input, JobKey, Start};
     use mpi_lite::boot::protocol::Secure;
 
     pub(crate) fn inherited() -> Inherited {
         Inherited {
-            signals: SigSet::empty(),
+            signals: crate::signals::Inherited::nothing(),
             files: (1024, 1024),
             descriptors: 3,
         }
@@ -751,6 +611,15 @@ pub(crate) mod tests {
             &reports[..],
             [Report::Refused { code: 127, .. }, Report::Quiet]
         ));
+    }
+
+    #[test]
+    fn ranks_whose_ends_somebody_else_has_taken_are_lost() {
+        let mut node = node_with("true", &[]);
+        let pid = pid(&mut node);
+        nix::sys::wait::waitpid(pid, None).unwrap();
+        node.lose_children(Instant::now());
+        assert_eq!(reports(&mut node), [Report::Quiet]);
     }
 
     #[test]

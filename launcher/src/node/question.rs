@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use mpi_lite::boot::state::RankState;
-use nix::unistd::Pid;
 
 use super::Node;
+use super::activity::Process;
 use super::rank::RankProcess;
 use crate::phase::Phase;
 use crate::stall::ProcessSeen;
@@ -18,9 +18,6 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// How long the files of the program are read for its lines.
 const READING_TIME: Duration = Duration::from_millis(300);
-
-/// In what `/proc` counts processor time on every machine that we run on (`USER_HZ`).
-const TICK_MS: u64 = 10;
 
 /// The question that the ranks of a node are asked.
 #[derive(Debug)]
@@ -154,55 +151,4 @@ fn process_of(rank: &RankProcess, used: Duration, waited: Duration, now: Instant
 
 fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// What `/proc/PID/stat` holds, proc_pid_stat(5).
-#[derive(Debug, PartialEq, Eq)]
-struct Process {
-    state: char,
-    /// Processor time, of the program and of the system for it.
-    used: Duration,
-}
-
-impl Process {
-    fn of(pid: Pid) -> Option<Process> {
-        let text = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-        Process::parse(&String::from_utf8_lossy(&text))
-    }
-
-    fn parse(text: &str) -> Option<Process> {
-        // The name of the program may hold anything.
-        let (_, fields) = text.rsplit_once(')')?;
-        let fields: Vec<&str> = fields.split_ascii_whitespace().collect();
-        let ticks = |field: usize| fields.get(field)?.parse::<u64>().ok();
-        let used = ticks(11)?.checked_add(ticks(12)?)?;
-        Some(Process {
-            state: fields.first()?.chars().next()?,
-            used: Duration::from_millis(used.checked_mul(TICK_MS)?),
-        })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_program_may_have_any_name() {
-        let line = "42 (a) R (b)) T 1 42 42 0 -1 4194560 90 0 0 0 150 50 0 0 20 0 1 0 7 0 0";
-        let process = Process {
-            state: 'T',
-            used: Duration::from_secs(2),
-        };
-        assert_eq!(Process::parse(line), Some(process));
-        for line in ["", "42 (a)", "42 (a) R 1 2 3"] {
-            assert_eq!(Process::parse(line), None, "{line}");
-        }
-    }
-
-    #[test]
-    fn the_state_of_this_process_is_known() {
-        let own = Process::of(Pid::this()).map(|it| it.state);
-        assert!(own.is_some_and(|state| "RSD".contains(state)), "{own:?}");
-    }
 }

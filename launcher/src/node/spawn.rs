@@ -1,8 +1,5 @@
 //! Starting one rank as a process.
-#![expect(
-    unsafe_code,
-    reason = "descriptors by number; defaults of signals in a child"
-)]
+#![expect(unsafe_code, reason = "descriptors by number")]
 
 use std::ffi::{CString, OsStr, OsString};
 use std::io;
@@ -16,12 +13,13 @@ use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sched::CpuSet;
 use nix::sys::resource::{Resource, rlim_t, setrlimit};
-use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal, pthread_sigmask, signal};
+use nix::sys::signal::Signal;
 use nix::unistd::{Pid, getppid, pipe2};
 
 use super::child::{Child, Stdin};
 use super::memory::InMemory;
 use crate::environment::Variable;
+use crate::signals;
 
 /// Our ends of the ranks' descriptors have at least this number where the limit allows it. Those
 /// which a child needs are lower, so that a copy of few is enough.
@@ -30,8 +28,8 @@ const OWN_FIRST: RawFd = 32;
 /// What the launcher changed for itself and a rank must not inherit.
 #[derive(Debug, Clone, Copy)]
 pub struct Inherited {
-    /// The signals that were blocked before the launcher blocked its own.
-    pub signals: SigSet,
+    /// How signals were before the launcher watched its own.
+    pub signals: signals::Inherited,
     /// The limits for open files (soft, hard) before the launcher raised them.
     pub files: (rlim_t, rlim_t),
     /// One more than the highest descriptor that was open before, and that exec leaves open.
@@ -53,13 +51,18 @@ impl Inherited {
         }
         let (soft, hard) = self.files;
         setrlimit(Resource::RLIMIT_NOFILE, soft, hard)?;
-        // A shell starts what it does not wait for with the interrupt ignored. We take it all the
-        // same and pass it on, so the child must be able to hear it. We ignore SIGPIPE ourselves.
-        for number in [Signal::SIGINT, Signal::SIGPIPE] {
-            // SAFETY: no handler is set, only the default.
-            unsafe { signal(number, SigHandler::SigDfl) }?;
+        self.signals.give_back()
+    }
+
+    /// For a program that works for us, and that we end by a signal: it blocks and ignores none but
+    /// SIGHUP.
+    pub(crate) fn for_own_programs(mut self) -> Inherited {
+        let ignores_hangup = self.signals.ignored.contains(Signal::SIGHUP);
+        self.signals = signals::Inherited::nothing();
+        if ignores_hangup {
+            self.signals.ignored.add(Signal::SIGHUP);
         }
-        pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&self.signals), None)
+        self
     }
 }
 

@@ -55,7 +55,7 @@ impl Node {
         self.reports.extend(bound.reports(start));
         self.offer_pmi(start, programs.iter().map(Program::file))?;
         // Without it only what the ranks of a killed launcher have started lives on.
-        self.guard = Guard::new(self.silent_for).ok();
+        self.guard = Guard::new(self.silent_for, self.records.as_deref()).ok();
         for place in 0..start.ranks.len() {
             let rank = start.ranks[place];
             let program = &programs[start.program_of[place] as usize];

@@ -2,8 +2,9 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::fs::{self, File};
-use std::io::{self, BufReader};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufReader, Seek as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -24,41 +25,78 @@ impl Source {
 /// What is next: its time, its way (what is sent comes before what is received), its source.
 type Turn = Reverse<(u64, Way, usize)>;
 
-/// Reads the records of a folder.
+/// The files of all records, open.
+#[derive(Debug, Default)]
+pub(super) struct Records {
+    files: Vec<File>,
+}
+
+impl Records {
+    /// Opens all files of a folder. Whatever else somebody has put there is left out, and opening
+    /// it neither waits nor has an effect.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub(super) fn open(folder: &Path) -> io::Result<Records> {
+        let mut paths: Vec<_> = fs::read_dir(folder)?
+            .map(|entry| entry.map(|entry| entry.path()))
+            .collect::<io::Result<_>>()?;
+        paths.sort();
+        let mut files = Vec::new();
+        for path in paths {
+            if !fs::symlink_metadata(&path)?.is_file() {
+                continue;
+            }
+            let flags = libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_NOFOLLOW;
+            let file = OpenOptions::new()
+                .read(true)
+                .custom_flags(flags)
+                .open(path)?;
+            if file.metadata()?.is_file() {
+                files.push(file);
+            }
+        }
+        Ok(Records { files })
+    }
+
+    /// The records from the beginning. One merge is read at a time.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub(super) fn merge(&self) -> io::Result<Merge> {
+        let mut merge = Merge {
+            sources: Vec::new(),
+            turns: BinaryHeap::new(),
+        };
+        for file in &self.files {
+            let mut file = file.try_clone()?;
+            file.rewind()?;
+            merge.add(BufReader::new(file));
+        }
+        Ok(merge)
+    }
+}
+
+/// Reads the records of all files.
 pub(super) struct Merge {
     sources: Vec<Source>,
     turns: BinaryHeap<Turn>,
 }
 
 impl Merge {
-    /// Opens all files of the folder. One that is cut off in its preamble has no records.
-    ///
-    /// # Errors
-    /// Those of the system.
-    pub(super) fn open(folder: &Path) -> io::Result<Merge> {
-        let mut paths: Vec<_> = fs::read_dir(folder)?
-            .map(|entry| entry.map(|entry| entry.path()))
-            .collect::<io::Result<_>>()?;
-        paths.sort();
-        let mut merge = Merge {
-            sources: Vec::new(),
-            turns: BinaryHeap::new(),
+    /// A file that is cut off in its preamble has no records.
+    fn add(&mut self, mut file: BufReader<File>) {
+        let Ok(preamble) = Preamble::read(&mut file) else {
+            return;
         };
-        for path in paths {
-            let mut file = BufReader::new(File::open(path)?);
-            let Ok(preamble) = Preamble::read(&mut file) else {
-                continue;
-            };
-            let mut source = Source {
-                file,
-                preamble: Rc::new(preamble),
-                next: None,
-            };
-            source.read();
-            merge.sources.push(source);
-            merge.queue(merge.sources.len() - 1);
-        }
-        Ok(merge)
+        let mut source = Source {
+            file,
+            preamble: Rc::new(preamble),
+            next: None,
+        };
+        source.read();
+        self.sources.push(source);
+        self.queue(self.sources.len() - 1);
     }
 
     /// The ranks that recorded.

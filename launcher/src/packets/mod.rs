@@ -10,9 +10,9 @@ mod pcapng;
 mod sequence;
 
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, DirBuilder, Permissions};
 use std::io::{self, BufWriter, Write as _};
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use mpi_lite::packets::{RECORDS_MOST, Record, Way};
@@ -20,7 +20,9 @@ use mpi_lite::packets::{RECORDS_MOST, Record, Way};
 use crate::args::Options;
 use crate::failure::{Failure, printable};
 use crate::place::Placement;
-use merge::Merge;
+use crate::result_file::{self, Opener, ResultFile};
+use crate::results::Closing;
+use merge::{Merge, Records};
 use pcapng::Writer;
 use sequence::Diagram;
 
@@ -30,40 +32,25 @@ pub const VARIABLE: &str = "MPILITE_PACKETS";
 /// Packets of a diagram unless the user asks for another number.
 const SEQUENCE_PACKETS: u32 = 200;
 
-/// A file that is opened before anything is started, and its name for messages.
-#[derive(Debug)]
-struct Target {
-    name: String,
-    file: File,
-}
-
-impl Target {
-    fn open(option: &str, path: &Path) -> Result<Target, Failure> {
-        let name = format!("{option} {}", printable(&path.to_string_lossy()));
-        match File::create(path) {
-            Ok(file) => Ok(Target { name, file }),
-            Err(error) => Err(Failure::usage(format!("{name}: {error}"))),
-        }
-    }
-}
-
 /// The folder of the records, which goes away with it.
 #[derive(Debug)]
 struct Folder(PathBuf);
 
 impl Folder {
-    fn new() -> io::Result<Folder> {
+    /// A name that nobody can guess.
+    fn name() -> io::Result<PathBuf> {
         let mut random = [0; 8];
         getrandom::fill(&mut random).map_err(io::Error::other)?;
         let name = format!("mpilite-packets-{:016x}", u64::from_ne_bytes(random));
-        let path = std::env::temp_dir().join(name);
-        DirBuilder::new().mode(0o700).create(&path)?;
-        Ok(Folder(path))
+        Ok(std::env::temp_dir().join(name))
     }
 
-    /// What the names of the files begin with.
-    fn prefix(&self) -> PathBuf {
-        self.0.join("rank")
+    /// Makes the folder for us alone, whatever the umask takes away.
+    fn make(path: &Path) -> io::Result<Folder> {
+        DirBuilder::new().mode(0o700).create(path)?;
+        let folder = Folder(path.to_path_buf());
+        fs::set_permissions(path, Permissions::from_mode(0o700))?;
+        Ok(folder)
     }
 }
 
@@ -75,10 +62,12 @@ impl Drop for Folder {
 
 /// The records of a job, and what is to be made of them.
 #[derive(Debug)]
-pub struct Capture {
-    folder: Folder,
-    packets: Option<Target>,
-    sequence: Option<(Target, usize)>,
+pub(crate) struct Capture {
+    path: PathBuf,
+    /// None before the start.
+    folder: Option<Folder>,
+    packets: Option<ResultFile>,
+    sequence: Option<(ResultFile, usize)>,
     /// Hosts whose ranks record nothing.
     missing: Vec<String>,
 }
@@ -89,58 +78,103 @@ impl Capture {
     /// # Errors
     ///
     /// A failure that names the file.
-    pub fn new(options: &Options, placement: &Placement) -> Result<Option<Capture>, Failure> {
+    pub(crate) fn new(
+        options: &Options,
+        placement: &Placement,
+        opener: &mut Opener,
+    ) -> Result<Option<Capture>, Failure> {
         if !options.shows_packets() {
             return Ok(None);
         }
-        let open = |option, path: &Option<PathBuf>| {
-            let opened = path.as_ref().map(|path| Target::open(option, path));
+        let mut open = |option, path: &Option<PathBuf>| {
+            let path = path.as_ref();
+            let opened = path.map(|path| opener.open(option, path, result_file::anew()));
             opened.transpose()
         };
         let most = options.sequence_packets.unwrap_or(SEQUENCE_PACKETS) as usize;
-        let no_folder = |error| Failure::launch(format!("no folder for the packets: {error}"));
+        let no_name = |error| Failure::launch(format!("no folder for the packets: {error}"));
         let elsewhere = placement.places.iter().filter(|place| !place.is_here);
         Ok(Some(Capture {
-            packets: open("--packets", &options.packets)?,
-            sequence: open("--sequence", &options.sequence)?.map(|target| (target, most)),
-            folder: Folder::new().map_err(no_folder)?,
+            packets: open("--packets ", &options.packets)?,
+            sequence: open("--sequence ", &options.sequence)?.map(|file| (file, most)),
+            path: Folder::name().map_err(no_name)?,
+            folder: None,
             missing: elsewhere.map(|place| printable(&place.host)).collect(),
         }))
     }
 
-    /// The variable for the ranks of this host.
-    pub fn variable(&self) -> (OsString, OsString) {
-        (VARIABLE.into(), self.folder.prefix().into_os_string())
+    /// The variable for the ranks of this host: what the names of their files begin with.
+    pub(crate) fn variable(&self) -> (OsString, OsString) {
+        (VARIABLE.into(), self.path.join("rank").into_os_string())
     }
 
-    /// Writes the files. Returns lines for the user: what is missing in them.
-    pub fn finish(self) -> Vec<String> {
-        let mut lines = Vec::new();
+    /// Makes the folder. Returns its path.
+    ///
+    /// # Errors
+    ///
+    /// A line for the user that names the folder above.
+    pub(crate) fn begin(&mut self) -> Result<&Path, String> {
+        let made = Folder::make(&self.path);
+        self.folder = Some(made.map_err(|error| {
+            let above = self.path.parent().unwrap_or(&self.path);
+            format!(
+                "the packets of the ranks cannot be collected in {}: {error}; TMPDIR names \
+                 another folder",
+                printable(&above.to_string_lossy())
+            )
+        })?);
+        Ok(&self.path)
+    }
+
+    /// Writes the files. Returns what is missing in them.
+    pub(crate) fn finish(mut self) -> Closing {
+        let mut closing = Closing::default();
         if !self.missing.is_empty() {
             let hosts = self.missing.join(", ");
-            lines.push(format!(
+            closing.notes.push(format!(
                 "the packets of the ranks on {hosts} are missing: only ranks of this host are \
                  recorded"
             ));
         }
-        if let Some(target) = &self.packets {
-            match write_pcapng(&self.folder.0, &target.file) {
-                Ok(limited) => lines.extend(limited),
-                Err(error) => lines.push(format!("{}: {error}", target.name)),
+        let records = match &self.folder {
+            Some(folder) => Records::open(&folder.0),
+            None => Ok(Records::default()),
+        };
+        // They are read from open files now. Nothing is left of them, whatever happens to us.
+        self.folder = None;
+        let records = records.map_err(|error| error.to_string());
+        if let Some(file) = &mut self.packets {
+            match written(&records, file, |merge, file| write_pcapng(merge, file)) {
+                Ok(limited) => closing.notes.extend(limited),
+                Err(line) => closing.losses.push(line),
             }
         }
-        if let Some((target, most)) = &self.sequence
-            && let Err(error) = write_diagram(&self.folder.0, &target.file, *most)
+        if let Some((file, most)) = &mut self.sequence
+            && let Err(line) = written(&records, file, |merge, file| {
+                write_diagram(merge, file, *most)
+            })
         {
-            lines.push(format!("{}: {error}", target.name));
+            closing.losses.push(line);
         }
-        lines
+        closing
     }
 }
 
-/// Writes all records of a folder. Returns a line for each rank that sent or got more than that.
-fn write_pcapng(folder: &Path, file: &File) -> io::Result<Vec<String>> {
-    let merge = Merge::open(folder)?;
+/// Lets `write` write the records of all ranks to a file. The error is a line for the user.
+fn written<T>(
+    records: &Result<Records, String>,
+    file: &mut ResultFile,
+    write: impl FnOnce(Merge, &mut ResultFile) -> io::Result<T>,
+) -> Result<T, String> {
+    let records = records.as_ref();
+    let records = records.map_err(|reason| io::Error::other(reason.clone()));
+    let done = records.and_then(Records::merge);
+    done.and_then(|merge| write(merge, file))
+        .map_err(|error| file.line(&error))
+}
+
+/// Writes all records. Returns a line for each rank that sent or got more than that.
+fn write_pcapng(merge: Merge, file: &mut ResultFile) -> io::Result<Vec<String>> {
     let ranks = merge.ranks();
     let interfaces = ranks
         .iter()
@@ -170,8 +204,7 @@ fn limit_line(rank: u32) -> String {
     )
 }
 
-fn write_diagram(folder: &Path, mut file: &File, most: usize) -> io::Result<()> {
-    let merge = Merge::open(folder)?;
+fn write_diagram(merge: Merge, file: &mut ResultFile, most: usize) -> io::Result<()> {
     let mut diagram = Diagram::new(most, &merge.ranks());
     for (preamble, record) in merge {
         diagram.hear(&preamble, &record);

@@ -132,6 +132,7 @@ impl Ledger {
             | Order::InputEnd
             | Order::Signal { .. }
             | Order::End
+            | Order::Kill
             | Order::Ping
             | Order::Below { .. } => {}
         }
@@ -181,7 +182,10 @@ impl Ledger {
     /// Returns why the node cannot report this now, whatever it says.
     fn untimely(&self, report: &Report) -> Option<&'static str> {
         let is_ready = matches!(report, Report::Ready { .. });
-        let needs_no_start = matches!(report, Report::Quiet | Report::Pong);
+        let needs_no_start = matches!(
+            report,
+            Report::Quiet | Report::Pong | Report::Signalled { .. }
+        );
         let is_of_others = matches!(report, Report::Below { .. });
         let may_come_last = matches!(report, Report::Pong | Report::InputClosed);
         match () {

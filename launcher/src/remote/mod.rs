@@ -245,7 +245,7 @@ impl Remote {
 
     /// Sends an order; `frame` is its encoding, if that is known.
     pub fn obey(&mut self, order: &Order, frame: Option<&[u8]>, now: Instant) {
-        if *order == Order::End {
+        if matches!(order, Order::End | Order::Kill) {
             self.is_ending = true;
             self.silence.heard(now);
             self.ping_at = now;

@@ -140,10 +140,11 @@ impl Process {
     }
 }
 
-/// Arranges that the child dies with us, and has the signal mask and the limits that we were
-/// started with.
+/// Arranges that the child dies with us, has the limits that we were started with, and hears our
+/// signals.
 fn set_up(command: &mut Command, inherited: Inherited) {
     let launcher = getpid();
+    let inherited = inherited.for_own_programs();
     let set_up = move || Ok(inherited.give_back(launcher)?);
     // SAFETY: the closure runs in a forked child; it makes system calls that are safe there, and
     // neither allocates nor takes a lock, which another thread might hold.

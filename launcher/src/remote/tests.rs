@@ -1,14 +1,12 @@
 //! A host whose agent starts, fails, or falls silent.
 
-use nix::sys::signal::SigSet;
-
 use super::*;
 use crate::wire::MAGIC;
 
 /// A node whose "ssh" is this shell script.
 fn behind(script: &str) -> Remote {
     let inherited = Inherited {
-        signals: SigSet::empty(),
+        signals: crate::signals::Inherited::nothing(),
         files: (1024, 1024),
         descriptors: 3,
     };

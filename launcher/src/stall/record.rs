@@ -1,30 +1,23 @@
 //! The file of `--stall-json`.
 
-use std::fs::{File, OpenOptions};
-use std::io::Write as _;
 use std::path::Path;
 
-use crate::failure::{Failure, printable};
+use crate::failure::Failure;
+use crate::result_file::{self, Opener, ResultFile};
 
 /// A file that gets one line for each report.
 #[derive(Debug)]
-pub struct Record {
-    name: String,
-    file: File,
-}
+pub(crate) struct Record(ResultFile);
 
 impl Record {
-    /// Opens the file: better now than when the job has run for hours.
+    /// Opens the file.
     ///
     /// # Errors
     ///
     /// A failure that names the file.
-    pub fn open(path: &Path) -> Result<Record, Failure> {
-        let name = printable(&path.to_string_lossy());
-        match OpenOptions::new().append(true).create(true).open(path) {
-            Ok(file) => Ok(Record { name, file }),
-            Err(error) => Err(Failure::usage(format!("--stall-json {name}: {error}"))),
-        }
+    pub(crate) fn open(path: &Path, opener: &mut Opener) -> Result<Record, Failure> {
+        let file = opener.open("--stall-json ", path, result_file::behind())?;
+        Ok(Record(file))
     }
 
     /// Appends a line.
@@ -32,8 +25,7 @@ impl Record {
     /// # Errors
     ///
     /// A line for the user.
-    pub fn write(&mut self, line: &str) -> Result<(), String> {
-        let written = self.file.write_all(format!("{line}\n").as_bytes());
-        written.map_err(|error| format!("--stall-json {}: {error}", self.name))
+    pub(crate) fn write(&mut self, line: &str) -> Result<(), String> {
+        self.0.write_whole(format!("{line}\n").as_bytes())
     }
 }

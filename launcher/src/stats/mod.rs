@@ -5,13 +5,11 @@
 mod json;
 mod table;
 
-use std::fs::File;
-use std::io::Write as _;
-
 use mpi_lite::boot::protocol::{Counted, Measure};
 
 use crate::args;
 use crate::failure::{Failure, printable};
+use crate::result_file::{self, Opener, ResultFile};
 
 /// Above this share of packets sent again, in per cent of all, there is a note (a few are normal).
 const NOTED_PERCENT: f64 = 1.0;
@@ -210,7 +208,7 @@ impl Statistics {
 pub struct Recorder {
     statistics: Statistics,
     is_json: bool,
-    file: Option<(String, File)>,
+    file: Option<ResultFile>,
 }
 
 impl Recorder {
@@ -219,18 +217,17 @@ impl Recorder {
     /// # Errors
     ///
     /// A failure that names the file.
-    pub fn new(wish: &args::Stats, ranks: usize) -> Result<Recorder, Failure> {
-        let open = |path: &std::path::PathBuf| {
-            let name = printable(&path.to_string_lossy());
-            match File::create(path) {
-                Ok(file) => Ok((name, file)),
-                Err(error) => Err(Failure::usage(format!("--stats={name}: {error}"))),
-            }
-        };
+    pub(crate) fn new(
+        wish: &args::Stats,
+        ranks: usize,
+        opener: &mut Opener,
+    ) -> Result<Recorder, Failure> {
+        let file = wish.file.as_ref();
+        let file = file.map(|path| opener.open("--stats=", path, result_file::anew()));
         Ok(Recorder {
             statistics: Statistics::new(ranks),
             is_json: wish.is_json,
-            file: wish.file.as_ref().map(open).transpose()?,
+            file: file.transpose()?,
         })
     }
 
@@ -239,19 +236,20 @@ impl Recorder {
         &mut self.statistics
     }
 
-    /// The end of the job: answers what remains to be shown on standard error.
-    pub fn finish(self) -> String {
+    /// The end of the job: returns what remains to be shown on standard error.
+    ///
+    /// # Errors
+    ///
+    /// A line for the user if the file cannot be written.
+    pub(crate) fn finish(self) -> Result<String, String> {
         let text = if self.is_json {
             json::text(&self.statistics)
         } else {
             table::text(&self.statistics)
         };
         match self.file {
-            None => text,
-            Some((name, mut file)) => match file.write_all(text.as_bytes()) {
-                Ok(()) => String::new(),
-                Err(error) => format!("mpirun: --stats={name}: {error}\n"),
-            },
+            None => Ok(text),
+            Some(mut file) => file.write_whole(text.as_bytes()).map(|()| String::new()),
         }
     }
 }

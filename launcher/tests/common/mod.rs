@@ -70,9 +70,14 @@ pub(crate) fn mpirun(arguments: &[&str]) -> Mpirun {
     mpirun_by(&["env", "--default-signal=HUP,INT"], arguments)
 }
 
-/// Started by a shell that ignores `signal`, as one does that starts it in the background.
+/// Started by a process that ignores `signal`, as a shell does that starts it in the background.
 pub(crate) fn mpirun_ignoring(signal: &str, arguments: &[&str]) -> Mpirun {
-    mpirun_after(&format!("trap '' {signal}"), arguments)
+    mpirun_by(&["env", &format!("--ignore-signal={signal}")], arguments)
+}
+
+/// Started by a process that blocks these signals.
+pub(crate) fn mpirun_blocking(signals: &str, arguments: &[&str]) -> Mpirun {
+    mpirun_by(&["env", &format!("--block-signal={signals}")], arguments)
 }
 
 /// Started by a shell in which `preparation` has been executed.

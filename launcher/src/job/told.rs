@@ -1,0 +1,277 @@
+//! Signals to `mpirun`: those that it passes on, and those that end the job and leave the ranks
+//! some time for it.
+
+use std::time::{Duration, Instant};
+
+use nix::libc::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2};
+
+use super::{Effect, Job, in_words};
+use crate::failure::{SIGNAL_BASE, TIMEOUT, printable};
+use crate::poll::earlier;
+use crate::signals::words;
+use crate::wire::Order;
+
+/// When the user reads which ranks still run after a signal that ends the job.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The same signal so soon after the first is no second one: timeout(1) sends it to its child, and
+/// again to the whole process group.
+const ECHO: Duration = Duration::from_millis(250);
+
+/// The ranks were told to end, and have a time for it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Told {
+    signal: i32,
+    at: Instant,
+    /// When the user reads who still runs, if nobody has done so.
+    warn_at: Option<Instant>,
+    kill_at: Instant,
+}
+
+impl Told {
+    /// Returns true if a signal says nothing new. A terminal that goes away sends HUP, and its
+    /// shell as well. A user who presses a key twice means it.
+    fn is_echo(&self, signal: i32, is_from_terminal: bool, now: Instant) -> bool {
+        let is_soon = now.saturating_duration_since(self.at) < ECHO;
+        signal == SIGHUP || signal == self.signal && is_soon && !is_from_terminal
+    }
+}
+
+impl Job {
+    /// When [`Job::tick`] must be called.
+    pub fn wake_at(&self) -> Option<Instant> {
+        let told = self.told.filter(|_| !self.is_ending)?;
+        earlier(told.warn_at, Some(told.kill_at))
+    }
+
+    /// Does what is due.
+    pub fn tick(&mut self, now: Instant) {
+        let Some(told) = self.told.as_mut().filter(|_| !self.is_ending) else {
+            return;
+        };
+        let Told { kill_at, .. } = *told;
+        if kill_at <= now {
+            self.kill();
+        } else if told.warn_at.take_if(|at| *at <= now).is_some() {
+            self.warn_of_end(kill_at.saturating_duration_since(now));
+        }
+    }
+
+    /// Forwards a signal of the user to the ranks, or ends the job by it.
+    pub fn signal(&mut self, signal: i32, is_from_terminal: bool, now: Instant) {
+        let forward = Effect::Order(Order::Signal {
+            signal,
+            is_from_terminal,
+        });
+        let code = SIGNAL_BASE.saturating_add(u8::try_from(signal).unwrap_or(0));
+        match signal {
+            SIGUSR1 | SIGUSR2 | SIGTSTP | SIGCONT => self.effects.push_back(forward),
+            _ if self.verdict.is_none() && self.is_started => {
+                self.verdict = Some(code);
+                self.tell_to_end(signal, is_from_terminal, now);
+            }
+            _ if self
+                .told
+                .is_some_and(|told| told.is_echo(signal, is_from_terminal, now)) => {}
+            _ => {
+                self.verdict.get_or_insert(code);
+                self.kill();
+            }
+        }
+    }
+
+    /// The agent of a host has got a signal that ends programs.
+    pub fn signal_elsewhere(&mut self, host: &str, signal: i32, now: Instant) {
+        if self.verdict.is_none() {
+            let (host, words) = (printable(host), words(signal));
+            self.say(format!(
+                "mpirun's agent on host {host} got signal {signal} ({words}); ending the job"
+            ));
+            self.signal(signal, false, now);
+        }
+    }
+
+    /// The time that `asked` (`--timeout` or a variable) has set is over.
+    pub fn time_is_up(&mut self, seconds: f64, asked: &str, now: Instant) {
+        let line = format!("the job still runs after {seconds} s ({asked}); ending it");
+        if !self.is_started {
+            self.fail(TIMEOUT, line);
+        } else if self.verdict.is_none() {
+            self.say(line);
+            self.verdict = Some(TIMEOUT);
+            self.tell_to_end(SIGTERM, false, now);
+        }
+    }
+
+    /// Sends the ranks a signal by which they may save their state and end. HUP means to many
+    /// programs something else than an end.
+    fn tell_to_end(&mut self, signal: i32, is_from_terminal: bool, now: Instant) {
+        let (sent, is_from_terminal) = match signal {
+            SIGINT => (SIGINT, is_from_terminal),
+            _ => (SIGTERM, false),
+        };
+        self.effects.push_back(Effect::Order(Order::Signal {
+            signal: sent,
+            is_from_terminal,
+        }));
+        self.told = Some(Told {
+            signal,
+            at: now,
+            warn_at: Some(now + PATIENCE),
+            kill_at: now + self.grace,
+        });
+    }
+
+    fn warn_of_end(&mut self, left: Duration) {
+        let ranks = self.ranks.iter().enumerate();
+        let running = ranks.filter(|(_, rank)| !rank.has_ended);
+        let running: Vec<usize> = running.map(|(rank, _)| rank).collect();
+        if !running.is_empty() {
+            let (ranks, seconds) = (in_words(&running), left.as_secs_f64().round());
+            let grace = self.grace.as_secs_f64();
+            self.say(format!(
+                "waiting for {ranks} to end: killed in {seconds} s (--grace {grace}), or by a \
+                 second signal at once"
+            ));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{GRACE, ended, job, lines, verdict};
+    use super::*;
+    use crate::wire::{Ended, Report};
+
+    fn forwarded(signal: i32, is_from_terminal: bool) -> Option<Effect> {
+        Some(Effect::Order(Order::Signal {
+            signal,
+            is_from_terminal,
+        }))
+    }
+
+    #[test]
+    fn the_first_signal_is_forwarded_and_the_second_kills() {
+        for (signal, is_from_terminal, code, sent) in
+            [(2, true, 130, 2), (15, false, 143, 15), (1, true, 129, 15)]
+        {
+            let now = Instant::now();
+            let mut job = job(1);
+            job.signal(signal, is_from_terminal, now);
+            let is_from_terminal = is_from_terminal && signal == sent;
+            assert_eq!(job.effect(), forwarded(sent, is_from_terminal));
+            assert!(!job.is_ending());
+            job.signal(2, true, now);
+            assert_eq!(job.effect(), Some(Effect::Order(Order::Kill)));
+            assert_eq!(job.exit_code(), code);
+        }
+    }
+
+    #[test]
+    fn the_echo_of_a_signal_kills_nobody() {
+        let now = Instant::now();
+        let mut job = job(1);
+        job.signal(15, false, now);
+        job.effect();
+        job.signal(15, false, now + ECHO / 2);
+        job.signal(1, true, now + 2 * ECHO);
+        assert_eq!(job.effect(), None);
+        job.signal(15, false, now + ECHO);
+        assert_eq!(job.effect(), Some(Effect::Order(Order::Kill)));
+    }
+
+    #[test]
+    fn a_signal_to_an_agent_is_one_for_the_job() {
+        let now = Instant::now();
+        let mut job = job(1);
+        for _ in 0..2 {
+            job.signal_elsewhere("n1", 15, now);
+        }
+        let line = "mpirun's agent on host n1 got signal 15 (Terminated); ending the job";
+        assert_eq!(job.effect(), Some(Effect::Say(line.into())));
+        assert_eq!(job.effect(), forwarded(15, false));
+        assert_eq!((job.effect(), job.exit_code()), (None, 143));
+    }
+
+    #[test]
+    fn a_rank_that_aborts_on_a_signal_ends_the_others_soon() {
+        let mut job = job(2);
+        job.signal(15, false, Instant::now());
+        job.effect();
+        job.hear(
+            "n1",
+            Report::Abort {
+                rank: 1,
+                code: 3,
+                message: "saved".into(),
+            },
+        );
+        assert_eq!(job.effect(), Some(Effect::Order(Order::End)));
+        assert_eq!(job.exit_code(), 143);
+    }
+
+    #[test]
+    fn ranks_that_take_their_time_are_named_once_and_killed_at_its_end() {
+        let now = Instant::now();
+        let mut job = job(3);
+        job.signal(15, false, now);
+        job.hear("n1", ended(1, Ended::Killed(15)));
+        let at = job.wake_at().unwrap();
+        job.tick(at);
+        let line = "waiting for ranks 0 and 2 to end: killed in 4 s (--grace 5), or by a second \
+                    signal at once";
+        assert_eq!(lines(&mut job), [line]);
+        assert_eq!(job.wake_at(), Some(now + GRACE));
+        job.tick(now + GRACE);
+        assert_eq!(job.effect(), Some(Effect::Order(Order::Kill)));
+        assert_eq!((job.wake_at(), job.exit_code()), (None, 143));
+    }
+
+    #[test]
+    fn an_interrupt_before_the_start_ends_the_job_at_once() {
+        let mut job = Job::new(&["n1".to_string()], GRACE);
+        job.signal(2, true, Instant::now());
+        assert_eq!((job.is_ending(), job.exit_code()), (true, 130));
+    }
+
+    #[test]
+    fn an_interrupt_goes_to_ranks_that_are_starting() {
+        let mut job = Job::new(&["n1".to_string()], GRACE);
+        job.note_start();
+        job.signal(2, true, Instant::now());
+        let effect = job.effect();
+        assert!(
+            matches!(effect, Some(Effect::Order(Order::Signal { .. }))),
+            "{effect:?}"
+        );
+        assert_eq!((job.is_ending(), job.exit_code()), (false, 130));
+    }
+
+    #[test]
+    fn ranks_that_an_interrupt_kills_are_not_blamed() {
+        let mut job = job(1);
+        job.signal(2, true, Instant::now());
+        job.hear("n1", ended(0, Ended::Killed(2)));
+        assert_eq!((job.exit_code(), lines(&mut job)), (130, vec![]));
+    }
+
+    #[test]
+    fn a_timeout_is_124_and_a_lost_node_125() {
+        let mut late = job(1);
+        late.time_is_up(1.5, "--timeout", Instant::now());
+        assert_eq!(late.exit_code(), 124);
+        let said = late.effect();
+        assert!(matches!(said, Some(Effect::Say(line)) if line.contains("1.5 s")));
+        assert_eq!(late.effect(), forwarded(15, false));
+        assert_eq!(
+            verdict(
+                1,
+                vec![Report::Lost {
+                    reason: "n1 is gone".into()
+                }]
+            )
+            .0,
+            125
+        );
+    }
+}

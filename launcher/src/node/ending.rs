@@ -1,0 +1,109 @@
+//! How the ranks of a node are signalled and ended.
+
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::Signal;
+
+use super::Node;
+use super::rank::RankProcess;
+use crate::wire::Ended;
+
+/// Between the polite and the final signal when the job ends by itself, because a rank has failed.
+/// What a user's signal ends gets the time of `--grace`.
+pub(super) const GRACE: Duration = Duration::from_millis(250);
+
+/// Between the polite and the final signal when a rank has aborted the job: it exits by itself, and
+/// its output includes what its exit handlers write.
+const LAST_WORDS_GRACE: Duration = Duration::from_secs(1);
+
+/// How the end of the ranks is coming along.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ending {
+    NotYet,
+    /// SIGTERM has been sent; SIGKILL follows at this time.
+    Asked(Instant),
+    /// SIGKILL has been sent.
+    Killed,
+}
+
+impl Node {
+    /// There are no child processes: something else has taken the ends of the ranks. How they ended
+    /// is never reported then, and `mpirun` says so.
+    pub fn lose_children(&mut self, now: Instant) {
+        for place in 0..self.ranks.len() {
+            if self.ranks[place].ended.is_none() {
+                self.hear_channel(place);
+                self.hear_pmi(place);
+                self.ranks[place].ended = Some(Ended::Killed(Signal::SIGKILL as i32));
+            }
+        }
+        self.settle(now);
+    }
+
+    /// Ends all ranks, politely at first. A rank that has aborted the job is left to its own end.
+    pub fn end(&mut self, now: Instant) {
+        if self.ending == Ending::NotYet {
+            // What has not been started will not be.
+            self.is_started = true;
+            let is_exiting = |rank: &RankProcess| rank.aborts && rank.ended.is_none();
+            let grace = match self.ranks.iter().any(is_exiting) {
+                true => LAST_WORDS_GRACE,
+                false => GRACE,
+            };
+            self.ending = Ending::Asked(now + grace);
+            for rank in &mut self.ranks {
+                if !is_exiting(rank) {
+                    rank.signal_group(Signal::SIGTERM);
+                }
+                // A stopped process would not notice.
+                rank.signal_group(Signal::SIGCONT);
+            }
+        }
+    }
+
+    /// Ends all ranks and what they started, at once.
+    pub fn kill_all(&mut self) {
+        self.ending = Ending::Killed;
+        for rank in &mut self.ranks {
+            rank.signal_group(Signal::SIGKILL);
+        }
+    }
+
+    /// Ends all ranks and what they started, at once, and starts none.
+    pub(super) fn kill(&mut self) {
+        self.is_started = true;
+        self.kill_all();
+    }
+
+    /// Passes a signal of the user on.
+    pub(super) fn forward(&mut self, signal: i32, is_from_terminal: bool) {
+        let Ok(signal) = Signal::try_from(signal) else {
+            return;
+        };
+        let ends = matches!(signal, Signal::SIGINT | Signal::SIGTERM);
+        self.is_told_to_end |= ends;
+        match signal {
+            Signal::SIGTSTP | Signal::SIGSTOP => self.is_paused = true,
+            Signal::SIGCONT => self.is_paused = false,
+            _ if ends => self.is_paused = false,
+            _ => {}
+        }
+        let signal = if signal == Signal::SIGTSTP {
+            Signal::SIGSTOP
+        } else {
+            signal
+        };
+        for rank in &mut self.ranks {
+            match signal {
+                Signal::SIGUSR1 | Signal::SIGUSR2 => rank.signal(signal),
+                // The terminal's own group has it already.
+                _ if is_from_terminal && !rank.has_own_group() => {}
+                _ => rank.signal_group(signal),
+            }
+            if ends {
+                // A stopped process would not notice.
+                rank.signal_group(Signal::SIGCONT);
+            }
+        }
+    }
+}
