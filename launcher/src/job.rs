@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use serde_bytes::ByteBuf;
 
 use crate::failure::{LAUNCH, SIGNAL_BASE, TIMEOUT, printable, printable_line};
+use crate::other_mpi::Wishes;
 use crate::signals::words;
 use crate::wire::{Ended, Order, Report};
 
@@ -74,6 +75,8 @@ pub struct Job {
     effects: VecDeque<Effect>,
     /// The ranks that speak PMI.
     pmi: pmi::Conversations,
+    /// What the user asks of the ranks.
+    wishes: Wishes,
 }
 
 impl Job {
@@ -98,7 +101,13 @@ impl Job {
             end_at: None,
             effects: VecDeque::new(),
             pmi: pmi::Conversations::default(),
+            wishes: Wishes::default(),
         }
+    }
+
+    /// The same job, of whose ranks the user asks this.
+    pub fn with(self, wishes: Wishes) -> Job {
+        Job { wishes, ..self }
     }
 
     /// The next thing to do.

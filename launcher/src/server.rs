@@ -175,7 +175,7 @@ impl Server {
         let output = Output::new(style, files.transpose()?)
             .map_err(|error| Failure::launch(format!("cannot start: {error}")))?;
         Ok(Server {
-            job: Job::new(&plan.placement.hosts),
+            job: Job::new(&plan.placement.hosts).with(plan.wishes.clone()),
             input: InputPump::new(plan.input_nodes()),
             preload: plan.preload()?,
             recorder,

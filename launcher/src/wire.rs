@@ -21,7 +21,7 @@ use crate::pmi;
 use crate::stall::ProcessSeen;
 
 /// The line that starts the frames of the agent.
-pub const MAGIC: &[u8] = b"\x01mpi-lite agent 8\n";
+pub const MAGIC: &[u8] = b"\x01mpi-lite agent 9\n";
 
 /// How [`MAGIC`] begins in every version; the number of the version and the end of the line follow.
 pub const MAGIC_START: &[u8] = b"\x01mpi-lite agent ";
@@ -146,6 +146,9 @@ pub struct Program {
     pub number: u32,
     /// An absolute path, or a name for the node's own PATH.
     pub file: ByteBuf,
+    /// True if `file` was found in PATH: where it is missing, the node looks for its name in its
+    /// own. A program that was named with its place is nowhere else.
+    pub is_from_path: bool,
     /// Its arguments, the name (`argv[0]`) first.
     pub arguments: Vec<ByteBuf>,
     /// The place of its environment in the list of them.

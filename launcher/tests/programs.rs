@@ -148,7 +148,7 @@ fn what_is_wrong_in_a_part_or_a_file_is_named_with_its_place() {
         ),
         (
             &["--app", &text(&file)],
-            &["apps:2: mpirun has no --nodes; use --host"],
+            &["apps:2: there is no --nodes here; use --host"],
         ),
         (&["--app", &text(&quote)], &["quote:1: a quote has no end"]),
         (&["--app", &text(&empty)], &["empty", "names no program"]),

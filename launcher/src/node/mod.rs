@@ -621,6 +621,7 @@ pub(crate) mod tests {
             programs: vec![wire::Program {
                 number: 0,
                 file: ByteBuf::from(program.as_bytes()),
+                is_from_path: false,
                 arguments: std::iter::once(&program)
                     .chain(arguments)
                     .map(bytes)

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-use mpi_lite::boot::protocol::ToRank;
+use mpi_lite::boot::protocol::{Secure, ToRank};
 use mpi_lite::boot::{Assignment, Secret};
 use mpi_lite::hosts::Hosts;
 use nix::errno::Errno;
@@ -25,6 +25,7 @@ use crate::environment::{self, Base, Variable};
 use crate::failure::{Failure, NOT_EXECUTABLE, NOT_FOUND, printable};
 use crate::group::Group;
 use crate::guard::Guard;
+use crate::other_mpi;
 use crate::program;
 use crate::wire::{self, Input, Report, Start};
 
@@ -51,6 +52,7 @@ impl Node {
             .map(|program| self.program(start, program))
             .collect();
         let programs = programs?;
+        check_other_mpis(start, &programs)?;
         let bound = Bound::new(start)?;
         self.reports.extend(bound.reports(start));
         self.offer_pmi(start, programs.iter().map(Program::file))?;
@@ -103,11 +105,7 @@ impl Node {
             .map(|(_, value)| &**value);
         let first = program.path.as_ref().map(|path| bytes_to_os(path));
         let path = program::search_path(first.as_deref(), path);
-        let name = bytes_to_os(&program.file);
-        let (file, memory) = match find_program(&name, &directory, path.as_deref()) {
-            Err(failure) if failure.code == NOT_FOUND => self.sent_program(program, failure)?,
-            found => (found?, None),
-        };
+        let (file, memory) = self.find_program(program, &directory, path.as_deref())?;
         let first = start.libraries.as_ref().map(|path| bytes_to_os(path));
         add_library_path(&mut variables, first);
         let arguments = program.arguments.iter().map(|it| bytes_to_os(it)).collect();
@@ -121,23 +119,39 @@ impl Node {
         .map_err(|error| Failure::launch(format!("the program cannot be executed: {error}")))
     }
 
-    /// The program as `mpirun` has sent it; without it `failure` stands.
-    fn sent_program(
+    /// The path that `mpirun` found on its own host; else what it has sent; else, if it was found in
+    /// PATH there, what this node has in its own.
+    fn find_program(
         &self,
         program: &wire::Program,
-        failure: Failure,
+        directory: &Path,
+        path: Option<&OsStr>,
     ) -> Result<(PathBuf, Option<InMemory>), Failure> {
-        let memory = match self.memory.program(program.number) {
-            None => return Err(failure),
-            Some(Ok(memory)) => memory,
-            Some(Err(reason)) => {
-                let shown = printable(&bytes_to_os(&program.file).to_string_lossy());
-                return Err(Failure::launch(format!(
-                    "--preload: there is no memory for program '{shown}': {reason}"
-                )));
-            }
+        let name = bytes_to_os(&program.file);
+        let missing = match program::find(&name, directory, path) {
+            Err(failure) if failure.code == NOT_FOUND => failure,
+            found => return Ok((found?, None)),
         };
-        Ok((memory.path(), Some(memory)))
+        if let Some(memory) = self.sent_program(program)? {
+            return Ok((memory.path(), Some(memory)));
+        }
+        let base = Path::new(&name).file_name();
+        let base = base.filter(|_| program.is_from_path);
+        match base.and_then(|base| program::find(base, directory, path).ok()) {
+            Some(found) => Ok((found, None)),
+            None => Err(missing),
+        }
+    }
+
+    /// The program as `mpirun` has sent it, if it has.
+    fn sent_program(&self, program: &wire::Program) -> Result<Option<InMemory>, Failure> {
+        let memory = self.memory.program(program.number).transpose();
+        memory.map_err(|reason| {
+            let shown = printable(&bytes_to_os(&program.file).to_string_lossy());
+            Failure::launch(format!(
+                "--preload: there is no memory for program '{shown}': {reason}"
+            ))
+        })
     }
 
     fn spawn(
@@ -290,14 +304,13 @@ fn count(number: usize) -> u32 {
     u32::try_from(number).expect("a job has at most a million ranks")
 }
 
-/// The path that `mpirun` found on its own host, or else the name in this node's PATH.
-fn find_program(name: &OsStr, directory: &Path, path: Option<&OsStr>) -> Result<PathBuf, Failure> {
-    program::find(name, directory, path).or_else(|failure| {
-        let base = Path::new(name)
-            .file_name()
-            .filter(|_| failure.code == NOT_FOUND);
-        let found = base.and_then(|base| program::find(base, directory, path).ok());
-        found.ok_or(failure)
+/// Refuses what `mpirun` could not look at, since it is on this node alone.
+fn check_other_mpis(start: &Start, programs: &[Program]) -> Result<(), Failure> {
+    let seal = (start.secure != Secure::Cookie).then(|| format!("--secure={}", start.secure));
+    programs.iter().try_for_each(|program| {
+        let shown = program.name();
+        let shown = shown.to_string_lossy();
+        other_mpi::check(program.file(), &shown, start.hosts.len(), seal.as_deref())
     })
 }
 
