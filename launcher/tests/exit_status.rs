@@ -213,3 +213,12 @@ fn a_full_disk_is_reported_once() {
         "{stderr}"
     );
 }
+
+#[test]
+fn two_programs_at_once_in_one_rank_are_named_as_that() {
+    let script = "\"$0\" die 9 & \"$0\" die 9; wait";
+    let outcome = mpirun(&["-n", "1", "sh", "-c", script, &boot_rank()]).run();
+    assert_eq!(outcome.code, 1, "{outcome:?}");
+    let line = "is two processes that have called MPI_Init: a rank may run several programs one";
+    assert!(outcome.stderr.contains(line), "{outcome:?}");
+}
