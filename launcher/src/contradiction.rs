@@ -124,7 +124,9 @@ mod tests {
             }
         };
         let places: Vec<Place> = ranks.iter().enumerate().map(place).collect();
-        let hosts = places.iter().flat_map(|it| vec![it.host.clone(); it.ranks.len()]);
+        let hosts = places
+            .iter()
+            .flat_map(|it| vec![it.host.clone(); it.ranks.len()]);
         Placement {
             hosts: hosts.collect(),
             size: next,
@@ -192,7 +194,10 @@ mod tests {
     #[test]
     fn a_wrong_setting_is_named() {
         let check = |value: &str| {
-            let variables = [(&b"HOME"[..], &b"/"[..]), (b"MPILITE_WAIT", value.as_bytes())];
+            let variables = [
+                (&b"HOME"[..], &b"/"[..]),
+                (b"MPILITE_WAIT", value.as_bytes()),
+            ];
             check_settings(variables.into_iter()).map_err(|failure| failure.text)
         };
         assert_eq!(check("spin"), Ok(()));

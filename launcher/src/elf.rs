@@ -44,14 +44,18 @@ pub fn mpi_of(program: &Path) -> Option<(Mpi, String)> {
         .find_map(|library| Some((owner(&library)?, library)))
 }
 
-/// The MPI that a library belongs to.
-fn owner(library: &str) -> Option<Mpi> {
-    let starts_with = |start| library.starts_with(start);
-    match () {
-        () if starts_with("libmpi_abi.so") => Some(Mpi::Own),
-        () if starts_with("libmpi.so.12") || starts_with("libmpich.so") => Some(Mpi::Mpich),
-        () if starts_with("libmpi.so.") || starts_with("libopen-rte.so") => Some(Mpi::OpenMpi),
-        () => None,
+/// The MPI that a library belongs to, by the name of its file. A library that a wheel brings along
+/// has a checksum in its name: `libmpi-0f3a.so.12`.
+pub fn owner(library: &str) -> Option<Mpi> {
+    let (stem, version) = library.split_once(".so")?;
+    let stem = stem.split_once('-').map_or(stem, |(stem, _)| stem);
+    let is_mpich = version == ".12" || version.starts_with(".12.");
+    match stem {
+        "libmpi_abi" => Some(Mpi::Own),
+        "libmpich" => Some(Mpi::Mpich),
+        "libmpi" if is_mpich => Some(Mpi::Mpich),
+        "libmpi" if version.starts_with('.') => Some(Mpi::OpenMpi),
+        _ => None,
     }
 }
 
@@ -134,7 +138,16 @@ mod tests {
         assert_eq!(owner("libmpi.so.12"), Some(Mpi::Mpich));
         assert_eq!(owner("libmpich.so.12"), Some(Mpi::Mpich));
         assert_eq!(owner("libmpi_abi.so.1"), Some(Mpi::Own));
-        assert_eq!(owner("libc.so.6"), None);
+        assert_eq!(owner("libmpi-1a2b3c4d.so.12.1.8"), Some(Mpi::Mpich));
+        assert_eq!(owner("libmpi.so.40.30.4 (deleted)"), Some(Mpi::OpenMpi));
+        for other in [
+            "libc.so.6",
+            "libmpi.so",
+            "libmpifort.so.12",
+            "libmpi_cxx.so.40",
+        ] {
+            assert_eq!(owner(other), None, "{other}");
+        }
     }
 
     #[test]

@@ -46,6 +46,17 @@ pub fn check(program: &Path, shown: &str, size: usize, seal: Option<&str>) -> Re
     }
 }
 
+/// The line about `who`, which has loaded this library and has not called our Init.
+pub fn loaded(who: &str, library: &str) -> String {
+    let owner = elf::owner(library).map_or("another MPI", Mpi::name);
+    let library = printable(library);
+    format!(
+        "{who} has loaded {library} of {owner} and has not called MPI_Init of mpi-lite: for \
+         {owner} each process of this job is rank 0 of 1; start it with the mpirun of {owner}, or \
+         let it use mpi-lite (mpi4py: build it with MPICC=mpicc pip install --no-binary=mpi4py)"
+    )
+}
+
 impl Wishes {
     /// The line that ends the job when `who` turns out to run a program of another MPI, if the user
     /// asks for what nobody may go without.
@@ -78,7 +89,11 @@ mod tests {
     fn the_note_lists_what_has_no_effect() {
         let note = |options: &[&'static str]| {
             let options = options.to_vec();
-            Wishes { seal: None, options }.note("rank 0")
+            Wishes {
+                seal: None,
+                options,
+            }
+            .note("rank 0")
         };
         assert_eq!(note(&[]), None);
         let who = "rank 0 runs a program of another MPI (it uses PMI)";

@@ -297,7 +297,10 @@ mod tests {
                 ("f:5".into(), words(&["-n", "1", "b c"])),
             ]
         );
-        assert_eq!(of("\u{feff}-n 1 a"), [("f:1".into(), words(&["-n", "1", "a"]))]);
+        assert_eq!(
+            of("\u{feff}-n 1 a"),
+            [("f:1".into(), words(&["-n", "1", "a"]))]
+        );
         assert_eq!(of("a\\\nb"), [("f:1".into(), words(&["ab"]))]);
         assert_eq!(of("a \\"), [("f:1".into(), words(&["a"]))]);
     }

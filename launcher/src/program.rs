@@ -164,7 +164,11 @@ fn check_start(file: &Path, shown: &str) -> Result<(), Failure> {
 
 /// Checks a file that begins as an ELF file does.
 fn check_binary(start: &[u8], file: &Path, shown: &str) -> Result<(), Failure> {
-    let cut = || refused(format!("program '{shown}' is cut off: copy or build it again"));
+    let cut = || {
+        refused(format!(
+            "program '{shown}' is cut off: copy or build it again"
+        ))
+    };
     let machine: [u8; 2] = match start.get(18..20).and_then(|bytes| bytes.try_into().ok()) {
         Some(machine) => machine,
         None => return Err(cut()),

@@ -249,6 +249,11 @@ pub enum Ended {
     Exited(i32),
     /// This signal killed it.
     Killed(i32),
+    /// It went beyond its memory (SIGSEGV), and its stack may take only so much.
+    LittleStack {
+        /// The limit in bytes.
+        limit: u64,
+    },
     /// The system killed it with SIGKILL since memory was short.
     OutOfMemory {
         /// The limit for the processes of its group, in bytes, if there is one and it is visible.
@@ -302,6 +307,13 @@ pub enum Report {
         rank: u32,
         /// What it does.
         event: pmi::Event,
+    },
+    /// A rank has loaded the library of another MPI, and has not called Init.
+    Stranger {
+        /// Which.
+        rank: u32,
+        /// The name of the library's file.
+        library: String,
     },
     /// A rank has given its card.
     Card {
@@ -435,6 +447,7 @@ impl Report {
             | Report::Started { rank, .. }
             | Report::Init { rank }
             | Report::Pmi { rank, .. }
+            | Report::Stranger { rank, .. }
             | Report::Card { rank, .. }
             | Report::Counters { rank, .. }
             | Report::Finalized { rank }

@@ -76,7 +76,13 @@ fn a_wrong_command_line_is_2_before_anything_is_started() {
         ),
         (
             &[
-                "-n", "3", "--transport", "rmpp", "--port-range", "41000-41001", "true",
+                "-n",
+                "3",
+                "--transport",
+                "rmpp",
+                "--port-range",
+                "41000-41001",
+                "true",
             ],
             "41000-41001 has 2 ports, but host localhost has 3 ranks",
         ),
@@ -266,12 +272,20 @@ fn a_program_that_cannot_be_run_is_127_or_126_once() {
             "program 'no-such-program' is not in PATH",
         ),
         ("./no-such-program", 127, "does not exist"),
-        (&path("dangling"), 127, "does not exist: it is a link to 'nowhere'"),
+        (
+            &path("dangling"),
+            127,
+            "does not exist: it is a link to 'nowhere'",
+        ),
         (&path("circle"), 126, "links lead in a circle"),
         (&path("pipe"), 126, "is a named pipe, not a program"),
         ("/dev/null", 126, "is a device, not a program"),
         ("/", 126, "is a directory"),
-        (&path("plain"), 126, "is not executable (chmod +x makes it so)"),
+        (
+            &path("plain"),
+            126,
+            "is not executable (chmod +x makes it so)",
+        ),
         (&path("cut"), 126, "is cut off"),
         (&path("truncated"), 126, "is cut off"),
         (&path("empty"), 126, "is an empty file"),
@@ -301,7 +315,10 @@ fn a_program_of_another_mpi_is_refused_with_both_names() {
     let outcome = mpirun(&["-n", "2", "./program"])
         .directory(scratch.path())
         .run();
-    let names = ["is linked with Open MPI (libmpi.so.40)", "the mpicc of mpi-lite"];
+    let names = [
+        "is linked with Open MPI (libmpi.so.40)",
+        "the mpicc of mpi-lite",
+    ];
     outcome.fails_with(126, &names);
 }
 

@@ -255,6 +255,10 @@ fn a_seal_ends_the_job_when_a_script_turns_out_to_speak_pmi() {
         assert!(lines.any(|line| {
             line.starts_with("mpirun: note: --transport and --stats do nothing here: rank ")
         }));
-        assert_eq!((outcome.code, &*outcome.out()), (0, "ran\nran\n"), "{outcome:?}");
+        assert_eq!(
+            (outcome.code, &*outcome.out()),
+            (0, "ran\nran\n"),
+            "{outcome:?}"
+        );
     }
 }

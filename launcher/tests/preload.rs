@@ -6,7 +6,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use common::{
-    Mpirun, Scratch, boot_rank, fake_ssh, link_with, mpirun, sleepers, unique_sleep, wait_for_sleepers,
+    Mpirun, Scratch, boot_rank, fake_ssh, link_with, mpirun, sleepers, unique_sleep,
+    wait_for_sleepers,
 };
 
 /// A way to hosts that lack the files below `lost`: they are moved away while a host is connected,
@@ -121,8 +122,18 @@ fn a_text_without_an_interpreter_is_for_the_shell_from_memory_too() {
 #[test]
 fn a_program_of_another_mpi_that_the_host_has_alone_is_refused_there() {
     for (library, option, code, part) in [
-        ("libmpi.so.40", "--secure=cookie", 126, "is linked with Open MPI"),
-        ("libmpi.so.12", "--secure", 2, "--secure=encrypt does not protect"),
+        (
+            "libmpi.so.40",
+            "--secure=cookie",
+            126,
+            "is linked with Open MPI",
+        ),
+        (
+            "libmpi.so.12",
+            "--secure",
+            2,
+            "--secure=encrypt does not protect",
+        ),
     ] {
         let scratch = Scratch::new();
         link_with(&scratch, library);

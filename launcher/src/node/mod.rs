@@ -17,6 +17,7 @@ mod segment;
 mod shortage;
 mod spawn;
 mod start;
+mod strangers;
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -45,6 +46,7 @@ pub(crate) use spawn::inherited_descriptors;
 pub use spawn::{Inherited, set_nonblocking};
 use start::Assigner;
 pub(crate) use start::DESCRIPTORS_OF_NODE;
+use strangers::Strangers;
 
 /// Between the polite and the final signal when the job is ended.
 const GRACE: Duration = Duration::from_millis(250);
@@ -81,6 +83,7 @@ pub struct Node {
     job: Option<Assigner>,
     /// For programs of MPICH, unless the ranks run one of ours.
     pmi: Option<pmi::Sockets>,
+    strangers: Strangers,
     input: Option<RankInput>,
     /// Programs that were sent.
     memory: Memory,
@@ -113,6 +116,7 @@ impl Node {
             shortage: Shortage::new(),
             job: None,
             pmi: None,
+            strangers: Strangers::new(),
             input: None,
             memory: Memory::default(),
             reports: VecDeque::new(),
@@ -235,6 +239,7 @@ impl Node {
             _ => None,
         };
         first = earlier(first, self.question.as_ref().and_then(Question::ends_at));
+        first = earlier(first, self.strangers.wake_at());
         for rank in &self.ranks {
             let sources = [&rank.output, &rank.error].into_iter().flatten();
             for source in sources.filter(|_| self.has_room()) {
@@ -286,6 +291,9 @@ impl Node {
                 self.reports.push_back(Report::Stopped { rank: rank.rank });
             }
         }
+        for (place, library) in self.strangers.look(now) {
+            self.report_stranger(place, library);
+        }
         if matches!(self.ending, Ending::Asked(kill_at) if kill_at <= now) {
             self.kill_all();
         }
@@ -316,6 +324,9 @@ impl Node {
         // Its last messages come before its end: an abort explains the exit status.
         self.hear_channel(place);
         self.hear_pmi(place);
+        if let Some(library) = self.strangers.end(place) {
+            self.report_stranger(place, library);
+        }
         let rank = &mut self.ranks[place];
         rank.ended = Some(ended);
         rank.stopped_since = None;
@@ -441,6 +452,7 @@ impl Node {
         match job.assign(place) {
             Ok(frame) => {
                 rank.channel.send(frame);
+                self.strangers.clear(place);
                 Report::Init { rank: rank.rank }
             }
             Err(Refusal::System(reason)) => Report::Refused {
@@ -469,10 +481,16 @@ impl Node {
         match heard {
             Heard::Nothing => false,
             Heard::Bytes(bytes) => {
+                self.strangers.look_at_writer(place, now);
                 self.report_output(number, stream, bytes);
                 !is_at_end
             }
         }
+    }
+
+    fn report_stranger(&mut self, place: usize, library: String) {
+        let rank = self.ranks[place].rank;
+        self.reports.push_back(Report::Stranger { rank, library });
     }
 
     fn report_output(&mut self, rank: u32, stream: Stream, bytes: Vec<u8>) {

@@ -4,10 +4,12 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use mpi_lite::boot::protocol::{Secure, ToRank};
 use mpi_lite::boot::{Assignment, Secret};
 use mpi_lite::hosts::Hosts;
+use mpi_lite::machine;
 use nix::errno::Errno;
 use nix::sched::CpuSet;
 use nix::unistd::{getpgrp, tcgetpgrp};
@@ -15,12 +17,13 @@ use nix::unistd::{getpgrp, tcgetpgrp};
 use super::Node;
 use super::bound::Bound;
 use super::channel::Outgoing;
-use super::child::Stdin;
+use super::child::{Stdin, Step, Stopped};
 use super::memory::InMemory;
 use super::rank::RankProcess;
 use super::segment::{Refusal, Rounds};
 use super::spawn::{self, Inherited, Program, Role, variable};
 use crate::address;
+use crate::elf::{self, Mpi};
 use crate::environment::{self, Base, Variable};
 use crate::failure::{Failure, NOT_EXECUTABLE, NOT_FOUND, printable};
 use crate::group::Group;
@@ -55,15 +58,21 @@ impl Node {
         check_other_mpis(start, &programs)?;
         let bound = Bound::new(start)?;
         self.reports.extend(bound.reports(start));
-        self.offer_pmi(start, programs.iter().map(Program::file))?;
+        let owners = programs.iter().map(|it| elf::mpi_of(it.file()));
+        let owners: Vec<Option<Mpi>> = owners.map(|it| it.map(|(mpi, _)| mpi)).collect();
+        self.offer_pmi(start, &owners)?;
         // Without it only what the ranks of a killed launcher have started lives on.
         self.guard = Guard::new(self.silent_for).ok();
         for place in 0..start.ranks.len() {
             let rank = start.ranks[place];
-            let program = &programs[start.program_of[place] as usize];
+            let number = start.program_of[place] as usize;
+            let program = &programs[number];
             let process = self
                 .spawn(program, start, place, bound.cpus(place))
-                .map_err(|error| not_spawned(rank, program, &error))?;
+                .map_err(|stopped| not_spawned(rank, program, &stopped))?;
+            // A single rank meets nobody; and ours will call Init.
+            let is_watched = start.hosts.len() > 1 && owners[number] != Some(Mpi::Own);
+            self.strangers.add(process.pid, is_watched, Instant::now());
             self.reports.push_back(Report::Started {
                 rank,
                 pid: process.pid.as_raw(),
@@ -160,7 +169,7 @@ impl Node {
         start: &Start,
         place: usize,
         cpus: Option<CpuSet>,
-    ) -> io::Result<RankProcess> {
+    ) -> Result<RankProcess, Stopped> {
         let rank = start.ranks[place];
         let is_inherited = start.input == Input::Inherited(rank);
         let has_own_group = !(is_inherited && is_in_foreground());
@@ -198,7 +207,11 @@ impl Node {
         } else {
             Group::by_number(spawned.pid)
         };
-        RankProcess::new(rank, spawned, has_own_group.then_some(group))
+        Ok(RankProcess::new(
+            rank,
+            spawned,
+            has_own_group.then_some(group),
+        )?)
     }
 }
 
@@ -343,12 +356,19 @@ fn own_library_directory() -> Option<PathBuf> {
         .then_some(directory)
 }
 
-/// Why a rank could not be made: the file cannot be executed, or the system is out of something.
-fn not_spawned(rank: u32, program: &Program, error: &io::Error) -> Failure {
-    let code = match error.raw_os_error().map(Errno::from_raw) {
-        Some(Errno::ENOENT) => NOT_FOUND,
-        Some(Errno::EACCES | Errno::EPERM | Errno::ENOEXEC) => NOT_EXECUTABLE,
-        _ => return Failure::launch(format!("rank {rank} cannot be started: {error}")),
+/// Why a rank could not be made: the file cannot be executed, the system is out of something, or it
+/// forbids what a rank needs before its program.
+fn not_spawned(rank: u32, program: &Program, stopped: &Stopped) -> Failure {
+    let Stopped { step, error } = stopped;
+    let code = match (step, error.raw_os_error().map(Errno::from_raw)) {
+        (Some(Step::Program), Some(Errno::ENOENT)) => NOT_FOUND,
+        (Some(Step::Program), Some(Errno::EACCES | Errno::EPERM | Errno::ENOEXEC)) => {
+            NOT_EXECUTABLE
+        }
+        (step, _) => {
+            let what = step.map_or(String::new(), |step| format!(" ({})", step.in_words()));
+            return Failure::launch(machine::cannot(&format!("start rank {rank}{what}"), error));
+        }
     };
     let shown = printable(&program.name().to_string_lossy());
     Failure {
@@ -359,4 +379,84 @@ fn not_spawned(rank: u32, program: &Program, error: &io::Error) -> Failure {
 
 fn bytes_to_os(bytes: &[u8]) -> OsString {
     OsString::from_vec(bytes.to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::inherited;
+    use super::*;
+    use crate::failure::LAUNCH;
+
+    fn program(file: &str, directory: &str) -> Program {
+        let name = vec![file.into()];
+        Program::new(
+            (file.into(), None),
+            name,
+            &[],
+            directory.into(),
+            inherited(),
+        )
+        .expect("no byte is 0")
+    }
+
+    fn stopped(program: &Program) -> Stopped {
+        let role = Role {
+            variables: Vec::new(),
+            pmi: None,
+            input: Stdin::Null,
+            has_own_group: true,
+            cpus: None,
+        };
+        program.spawn(role, None).expect_err("it cannot run")
+    }
+
+    #[test]
+    fn a_process_that_cannot_be_made_says_at_which_step() {
+        let failed = stopped(&program("/bin/true", "/nowhere"));
+        assert_eq!(failed.step, Some(Step::Directory));
+        let failed = stopped(&program("/nowhere/p", "/"));
+        assert_eq!(failed.step, Some(Step::Program));
+    }
+
+    #[test]
+    fn a_program_is_to_blame_for_its_own_step_alone() {
+        let cases = [
+            (
+                Some(Step::Program),
+                Errno::ENOENT,
+                NOT_FOUND,
+                "program 'p' cannot be executed: ",
+            ),
+            (
+                Some(Step::Program),
+                Errno::EPERM,
+                NOT_EXECUTABLE,
+                "program 'p' cannot be executed: ",
+            ),
+            (
+                Some(Step::Null),
+                Errno::ENOENT,
+                LAUNCH,
+                "cannot start rank 3 (open /dev/null as its input): No such file",
+            ),
+            (
+                Some(Step::Group),
+                Errno::EPERM,
+                LAUNCH,
+                "cannot start rank 3 (give its process a group of its own): Operation not permitted",
+            ),
+            (
+                None,
+                Errno::EAGAIN,
+                LAUNCH,
+                "cannot start rank 3: Resource temporarily unavailable",
+            ),
+        ];
+        for (step, errno, code, start) in cases {
+            let error = errno.into();
+            let failure = not_spawned(3, &program("p", "/"), &Stopped { step, error });
+            assert_eq!(failure.code, code, "{failure}");
+            assert!(failure.text.starts_with(start), "{failure}");
+        }
+    }
 }
