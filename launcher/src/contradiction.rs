@@ -2,9 +2,10 @@
 //! and ends there: later each rank would say it in its own way.
 
 use mpi_lite::config::{PortRange, Settings};
-use mpi_lite::transport::{TRANSPORTS, named};
+use mpi_lite::transport::named;
 
-use crate::failure::{Failure, printable};
+use crate::datagrams;
+use crate::failure::{Failure, printable, printable_line};
 use crate::place::Placement;
 
 /// How the ranks of a job reach each other.
@@ -61,15 +62,10 @@ fn check_seal(seal: &str, way: Way<'_>) -> Result<(), Failure> {
     if named(transport).is_some_and(|it| it.sends_datagrams) {
         return Ok(());
     }
-    let sealed = TRANSPORTS.iter().filter(|it| it.sends_datagrams);
-    let sealed: Vec<_> = sealed
-        .map(|it| it.name)
-        .filter(|it| *it != "auto")
-        .collect();
     Err(Failure::usage(format!(
         "{seal} protects datagrams, and {asked}{transport} sends none: leave one of them out, or \
          take {}",
-        sealed.join(" or ")
+        datagrams::senders()
     )))
 }
 
@@ -103,11 +99,13 @@ pub fn check_settings<'a>(
     let settings = Settings::read(value);
     settings
         .map(drop)
-        .map_err(|line| Failure::usage(crate::failure::printable_line(&line)))
+        .map_err(|line| Failure::usage(printable_line(&line)))
 }
 
 #[cfg(test)]
 mod tests {
+    use mpi_lite::transport::TRANSPORTS;
+
     use super::*;
     use crate::place::Place;
 

@@ -333,9 +333,18 @@ fn find_program(
     Ok(program)
 }
 
-/// How all ranks shall guard their datagrams, and what asks for it: the option, else what `-x` and
-/// the user's environment say. It goes into each rank's assignment, since a variable may get lost on
-/// the way.
+/// The value of a variable that mpirun reads itself, since ranks get what it says in another way:
+/// that of `-x`, else of the user's environment. In front of it stands what a message names.
+fn of_variable(options: &Options, name: &str) -> Option<(String, OsString)> {
+    let exported = options.exported(name).and_then(|(_, value)| value.clone());
+    match exported {
+        Some(value) => Some((format!("-x {name}="), value)),
+        None => Some((format!("{name}="), std::env::var_os(name)?)),
+    }
+}
+
+/// How all ranks shall guard their datagrams, and what asks for it: the option, else the variable. It
+/// goes into each rank's assignment, since a variable may get lost on the way.
 fn secure(options: &Options) -> Result<(Secure, String), Failure> {
     if let Some(secure) = options.secure {
         let asked = match secure {
@@ -344,12 +353,8 @@ fn secure(options: &Options) -> Result<(Secure, String), Failure> {
         };
         return Ok((secure, asked));
     }
-    let (by, value) = match options.exported(SECURE) {
-        Some((_, Some(value))) => (format!("-x {SECURE}="), value.clone()),
-        _ => match std::env::var_os(SECURE) {
-            Some(value) => (format!("{SECURE}="), value),
-            None => return Ok((Secure::Cookie, String::new())),
-        },
+    let Some((by, value)) = of_variable(options, SECURE) else {
+        return Ok((Secure::Cookie, String::new()));
     };
     let secure = parse_secure(&by, &value)?;
     Ok((secure, format!("{by}{secure}")))
@@ -373,19 +378,14 @@ fn wishes(options: &Options, seal: Option<String>) -> Wishes {
     }
 }
 
-/// The range of ports: the option, else what `-x` and the user's environment say.
+/// The range of ports: the option, else the variable.
 fn ports(options: &Options) -> Result<Option<PortRange>, Failure> {
     if options.port_range.is_some() {
         return Ok(options.port_range);
     }
-    let (by, value) = match options.exported(PORT_RANGE) {
-        Some((_, Some(value))) => (format!("-x {PORT_RANGE}="), value.clone()),
-        _ => match std::env::var_os(PORT_RANGE) {
-            Some(value) => (format!("{PORT_RANGE}="), value),
-            None => return Ok(None),
-        },
-    };
-    parse_port_range(&value, &by).map(Some)
+    let variable = of_variable(options, PORT_RANGE);
+    let range = variable.map(|(by, value)| parse_port_range(&value, by.trim_end_matches('=')));
+    range.transpose()
 }
 
 fn transport(
@@ -394,22 +394,23 @@ fn transport(
     network: Option<&Wanted>,
     seal: Option<&str>,
 ) -> Result<String, Failure> {
-    let (asked, transport) = match (&options.transport, std::env::var_os("MPILITE_TRANSPORT")) {
-        (Some(transport), _) => ("--transport ", transport.clone()),
-        (None, Some(transport)) => {
-            let asked = "MPILITE_TRANSPORT=";
-            (asked, parse_transport(asked, &transport)?)
+    let variable = of_variable(options, "MPILITE_TRANSPORT");
+    let (asked, transport) = match (&options.transport, variable) {
+        (Some(transport), _) => ("--transport ".into(), transport.clone()),
+        (None, Some((by, value))) => {
+            let transport = parse_transport(&by, &value)?;
+            (by, transport)
         }
-        (None, None) => ("", "auto".into()),
+        (None, None) => (String::new(), "auto".into()),
     };
     let shows_packets = options.shows_packets().then_some("--packets");
     let transport = match network.map(Wanted::asked).or(shows_packets) {
-        Some(what) => datagrams::needed(what, asked, transport)?,
+        Some(what) => datagrams::needed(what, &asked, transport)?,
         None => transport,
     };
     let way = Way {
         transport: &transport,
-        asked,
+        asked: &asked,
         seal,
         ports: ports(options)?,
     };
@@ -423,16 +424,14 @@ fn interface(options: &Options) -> Option<Asked> {
         by: "--interface ".into(),
         value,
     });
-    let of_variable = || {
-        let value = std::env::var("MPILITE_INTERFACE").ok();
-        value.filter(|value| !value.is_empty()).map(|value| Asked {
-            by: "MPILITE_INTERFACE=".into(),
-            value,
-        })
+    let of_setting = || {
+        let (by, value) = of_variable(options, "MPILITE_INTERFACE")?;
+        let value = value.into_string().ok().filter(|it| !it.is_empty())?;
+        Some(Asked { by, value })
     };
     of_option
         .or_else(|| options.mca_interface.clone())
-        .or_else(of_variable)
+        .or_else(of_setting)
 }
 
 fn random<const BYTES: usize>() -> Result<[u8; BYTES], Failure> {

@@ -167,6 +167,9 @@ fn a_wrong_value_of_a_variable_is_told_with_the_variable() {
     mpirun(&["-x", "MPILITE_SECURE=foo", "true"])
         .run()
         .fails_with(2, &["-x MPILITE_SECURE=foo: cookie, tag"]);
+    mpirun(&["-n", "2", "-x", "MPILITE_TRANSPORT=loopback", "true"])
+        .run()
+        .fails_with(2, &["-x MPILITE_TRANSPORT=loopback serves a single rank"]);
     let outcome = mpirun(&["--host", "n1,n2", "true"])
         .env("MPILITE_TRANSPORT", "shm")
         .run();
