@@ -293,7 +293,7 @@ mod tests {
             ),
             (
                 libc::EAGAIN,
-                ["unavailable", "threads of this user", "pids"],
+                ["unavailable", "processes and threads of", ": raise"],
             ),
             (
                 libc::ENOMEM,

@@ -28,7 +28,6 @@ use nix::sys::wait::WaitStatus;
 use nix::unistd::Pid;
 use serde_bytes::ByteBuf;
 
-use crate::failure::LAUNCH;
 use crate::guard::Guard;
 use crate::poll::{Interests, Token, earlier};
 use crate::stall::source::Source;
@@ -40,7 +39,6 @@ use lines::LINE_MAX;
 use memory::Memory;
 use question::Question;
 use rank::{Heard, RankProcess};
-use segment::Refusal;
 use shortage::Shortage;
 pub(crate) use spawn::inherited_descriptors;
 pub use spawn::{Inherited, set_nonblocking};
@@ -291,9 +289,7 @@ impl Node {
                 self.reports.push_back(Report::Stopped { rank: rank.rank });
             }
         }
-        for (place, library) in self.strangers.look(now) {
-            self.report_stranger(place, library);
-        }
+        self.look_for_strangers(now);
         if matches!(self.ending, Ending::Asked(kill_at) if kill_at <= now) {
             self.kill_all();
         }
@@ -324,9 +320,7 @@ impl Node {
         // Its last messages come before its end: an abort explains the exit status.
         self.hear_channel(place);
         self.hear_pmi(place);
-        if let Some(library) = self.strangers.end(place) {
-            self.report_stranger(place, library);
-        }
+        self.end_stranger(place);
         let rank = &mut self.ranks[place];
         rank.ended = Some(ended);
         rank.stopped_since = None;
@@ -445,27 +439,6 @@ impl Node {
         self.reports.push_back(report);
     }
 
-    /// Gives a rank that is in Init its assignment, and what the ranks of the node share.
-    fn assign(&mut self, place: usize) -> Report {
-        let job = self.job.as_mut().expect("ranks are started by a job");
-        let rank = &mut self.ranks[place];
-        match job.assign(place) {
-            Ok(frame) => {
-                rank.channel.send(frame);
-                self.strangers.clear(place);
-                Report::Init { rank: rank.rank }
-            }
-            Err(Refusal::System(reason)) => Report::Refused {
-                code: LAUNCH,
-                reason: format!("no shared memory (--transport shm): {reason}"),
-            },
-            Err(Refusal::Ahead) => Report::Broken {
-                rank: rank.rank,
-                reason: "called Init again and again, but other ranks of its host did not".into(),
-            },
-        }
-    }
-
     /// Reads once from a pipe. Returns true if there may be more.
     fn hear_output(&mut self, place: usize, stream: Stream, now: Instant) -> bool {
         let rank = &mut self.ranks[place];
@@ -486,11 +459,6 @@ impl Node {
                 !is_at_end
             }
         }
-    }
-
-    fn report_stranger(&mut self, place: usize, library: String) {
-        let rank = self.ranks[place].rank;
-        self.reports.push_back(Report::Stranger { rank, library });
     }
 
     fn report_output(&mut self, rank: u32, stream: Stream, bytes: Vec<u8>) {

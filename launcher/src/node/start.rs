@@ -25,7 +25,7 @@ use super::spawn::{self, Inherited, Program, Role, variable};
 use crate::address;
 use crate::elf::{self, Mpi};
 use crate::environment::{self, Base, Variable};
-use crate::failure::{Failure, NOT_EXECUTABLE, NOT_FOUND, printable};
+use crate::failure::{Failure, LAUNCH, NOT_EXECUTABLE, NOT_FOUND, printable};
 use crate::group::Group;
 use crate::guard::Guard;
 use crate::other_mpi;
@@ -161,6 +161,27 @@ impl Node {
                 "--preload: there is no memory for program '{shown}': {reason}"
             ))
         })
+    }
+
+    /// Gives a rank that is in Init its assignment, and what the ranks of the node share.
+    pub(super) fn assign(&mut self, place: usize) -> Report {
+        let job = self.job.as_mut().expect("ranks are started by a job");
+        let rank = &mut self.ranks[place];
+        match job.assign(place) {
+            Ok(frame) => {
+                rank.channel.send(frame);
+                self.strangers.clear(place);
+                Report::Init { rank: rank.rank }
+            }
+            Err(Refusal::System(reason)) => Report::Refused {
+                code: LAUNCH,
+                reason: format!("no shared memory (--transport shm): {reason}"),
+            },
+            Err(Refusal::Ahead) => Report::Broken {
+                rank: rank.rank,
+                reason: "called Init again and again, but other ranks of its host did not".into(),
+            },
+        }
     }
 
     fn spawn(
@@ -385,7 +406,6 @@ fn bytes_to_os(bytes: &[u8]) -> OsString {
 mod tests {
     use super::super::tests::inherited;
     use super::*;
-    use crate::failure::LAUNCH;
 
     fn program(file: &str, directory: &str) -> Program {
         let name = vec![file.into()];

@@ -13,7 +13,9 @@ use std::time::{Duration, Instant};
 
 use nix::unistd::Pid;
 
+use super::Node;
 use crate::elf::{self, Mpi};
+use crate::wire::Report;
 
 /// When a rank is looked at for the first time, and the least time between two looks: a tenth of
 /// what an Init of Open MPI takes.
@@ -151,6 +153,27 @@ impl Strangers {
         }
         suspect.next = suspect.next.min(*seen + PATIENCE);
         None
+    }
+}
+
+impl Node {
+    /// Looks at the ranks that do not speak, and reports those that have loaded another MPI.
+    pub(super) fn look_for_strangers(&mut self, now: Instant) {
+        for (place, library) in self.strangers.look(now) {
+            self.report_stranger(place, library);
+        }
+    }
+
+    /// A rank has ended: this is the last time to report it.
+    pub(super) fn end_stranger(&mut self, place: usize) {
+        if let Some(library) = self.strangers.end(place) {
+            self.report_stranger(place, library);
+        }
+    }
+
+    fn report_stranger(&mut self, place: usize, library: String) {
+        let rank = self.ranks[place].rank;
+        self.reports.push_back(Report::Stranger { rank, library });
     }
 }
 
