@@ -59,8 +59,8 @@ pub fn owner(library: &str) -> Option<Mpi> {
     }
 }
 
-/// Returns true if a program of 64 bits, which begins as one, ends before the last byte that is to be
-/// loaded from it: the system would start it and kill it.
+/// Returns true if a program of 64 bits, which begins as one, ends before the last byte that is to
+/// be loaded from it: the system would start it and kill it.
 pub fn is_cut_off(program: &Path) -> bool {
     let Ok(file) = File::open(program) else {
         return false;

@@ -296,8 +296,8 @@ impl Job {
         }
     }
 
-    /// Says once that ranks do not find each other. The job is not ended: what is loaded need not be
-    /// used. But its exit status is not 0, unless they call our Init after all.
+    /// Says once that ranks do not find each other. The job is not ended: what is loaded need not
+    /// be used. But its exit status is not 0, unless they call our Init after all.
     fn note_stranger(&mut self, rank: u32, library: &str) {
         let is_first = self.strangers.is_empty();
         self.strangers.insert(rank);

@@ -343,8 +343,8 @@ fn of_variable(options: &Options, name: &str) -> Option<(String, OsString)> {
     }
 }
 
-/// How all ranks shall guard their datagrams, and what asks for it: the option, else the variable. It
-/// goes into each rank's assignment, since a variable may get lost on the way.
+/// How all ranks shall guard their datagrams, and what asks for it: the option, else the variable.
+/// It goes into each rank's assignment, since a variable may get lost on the way.
 fn secure(options: &Options) -> Result<(Secure, String), Failure> {
     if let Some(secure) = options.secure {
         let asked = match secure {

@@ -53,8 +53,8 @@ impl Job {
     }
 
     /// Ends the job if the user asks for what a rank that speaks PMI must not go without, and says
-    /// what else has no effect. Nothing has been sent yet: the ranks learn of each other in the first
-    /// fence.
+    /// what else has no effect. Nothing has been sent yet: the ranks learn of each other in the
+    /// first fence.
     fn judge_wishes(&mut self, rank: u32) {
         if self.ranks.len() == 1 || self.pmi.is_known {
             return;

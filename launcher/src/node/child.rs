@@ -153,9 +153,9 @@ impl Child<'_> {
         let flags = CloneFlags::CLONE_VM | CloneFlags::CLONE_VFORK | CloneFlags::CLONE_FILES;
         let mut stack = vec![0; STACK];
         // SAFETY: the child runs on a stack of its own while this thread, the only one, waits. It
-        // makes system calls, neither allocates nor takes a lock, and writes to `failure` and `step`
-        // alone. It leaves our table of descriptors before it changes any. All it borrows outlives it
-        // here.
+        // makes system calls, neither allocates nor takes a lock, and writes to `failure` and
+        // `step` alone. It leaves our table of descriptors before it changes any. All it borrows
+        // outlives it here.
         let pid = unsafe { clone(Box::new(run), &mut stack, flags, Some(libc::SIGCHLD)) };
         let pid = pid.map_err(io::Error::from)?;
         match failure.load(Ordering::Relaxed) {

