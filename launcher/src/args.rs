@@ -113,6 +113,8 @@ pub struct Options {
     pub interface: Option<String>,
     /// `--mca btl_tcp_if_include`: the interface unless `--interface` names one.
     pub mca_interface: Option<Asked>,
+    /// `--port-range`.
+    pub port_range: Option<PortRange>,
     /// `--launcher`.
     pub launcher: Option<Launcher>,
     /// `--launch-fanout`.
@@ -336,7 +338,7 @@ impl Options {
             Meaning::App => self.app_file = Some(PathBuf::from(value)),
             Meaning::Transport => self.transport = Some(parse_transport("--transport ", value)?),
             Meaning::Interface => self.interface = Some(text(value, name)?.to_string()),
-            Meaning::PortRange => self.exports.push(parse_port_range(value, name)?),
+            Meaning::PortRange => self.port_range = Some(parse_port_range(value, name)?),
             Meaning::Launcher => {
                 self.launcher = Some(Launcher::parse(name, text(value, name)?)?);
             }
@@ -450,6 +452,11 @@ impl Options {
                 "--sequence-packets needs --sequence FILE: the file that they are drawn to",
             ));
         }
+        if self.oversubscribes && self.refuses_oversubscription {
+            return Err(Failure::usage(
+                "give --oversubscribe or --nooversubscribe, not both",
+            ));
+        }
         if !self.hosts.is_empty() && self.host_file.is_some() {
             return Err(Failure::usage("give --host or --hostfile, not both"));
         }
@@ -558,17 +565,19 @@ pub fn parse_secure(asked: &str, value: &OsStr) -> Result<Secure, Failure> {
     })
 }
 
-/// The variable that tells the ranks their range of ports.
-fn parse_port_range(value: &OsStr, name: &str) -> Result<Export, Failure> {
+/// Reads a range of ports that the option or variable `name` gave.
+///
+/// # Errors
+///
+/// A usage failure that says what is possible.
+pub fn parse_port_range(value: &OsStr, name: &str) -> Result<PortRange, Failure> {
     let shown = value.to_string_lossy();
-    let range = PortRange::parse(&shown).ok_or_else(|| {
+    PortRange::parse(&shown).ok_or_else(|| {
         let shown = printable(&shown);
         Failure::usage(format!(
             "{name} needs LOW-HIGH with ports from 1 to 65535, as 40000-40100, not '{shown}'"
         ))
-    })?;
-    let value = OsString::from(range.to_string());
-    Ok(("MPILITE_PORT_RANGE".into(), Some(value)))
+    })
 }
 
 fn parse_export(value: &OsStr) -> Result<Export, Failure> {
@@ -921,10 +930,10 @@ mod tests {
     }
 
     #[test]
-    fn a_range_of_ports_is_a_variable_of_the_ranks() {
-        let exports = run("--port-range 40000-40100 p").exports;
-        let expected = ("MPILITE_PORT_RANGE".into(), Some("40000-40100".into()));
-        assert_eq!(exports, [expected]);
+    fn a_range_of_ports_has_two_ends() {
+        let range = run("--port-range 40000-40100 p").port_range;
+        let (first, last) = (40000, 40100);
+        assert_eq!(range, Some(PortRange { first, last }));
     }
 
     #[test]

@@ -20,15 +20,17 @@ pub fn needed(what: &str, asked: &str, transport: String) -> Result<String, Fail
     if named(&transport).is_some_and(|it| it.sends_datagrams) {
         return Ok(transport);
     }
-    let others = TRANSPORTS.iter().filter(|it| it.sends_datagrams);
-    let others: Vec<_> = others
-        .map(|it| it.name)
-        .filter(|it| *it != "auto")
-        .collect();
     Err(Failure::usage(format!(
         "{what} needs datagrams, and {asked}{transport} sends none: leave it out, or take {}",
-        others.join(" or ")
+        senders()
     )))
+}
+
+/// The transports that send datagrams, as a sentence lists them.
+pub fn senders() -> String {
+    let senders = TRANSPORTS.iter().filter(|it| it.sends_datagrams);
+    let names = senders.map(|it| it.name).filter(|it| *it != "auto");
+    names.collect::<Vec<_>>().join(" or ")
 }
 
 #[cfg(test)]

@@ -6,9 +6,12 @@
 use std::fs::File;
 use std::path::Path;
 
-use object::elf::{DT_NEEDED, FileHeader64};
-use object::read::elf::FileHeader;
+use object::elf::{DT_NEEDED, FileHeader64, PT_LOAD};
+use object::read::elf::{FileHeader, ProgramHeader};
 use object::{Endianness, ReadCache, ReadRef};
+
+/// How an ELF file begins.
+pub const MAGIC: &[u8] = b"\x7fELF";
 
 /// An MPI, by its library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +24,17 @@ pub enum Mpi {
     OpenMpi,
 }
 
+impl Mpi {
+    /// Its name for messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mpi::Own => "mpi-lite",
+            Mpi::Mpich => "MPICH",
+            Mpi::OpenMpi => "Open MPI",
+        }
+    }
+}
+
 /// The MPI whose library the program asks for, and the library.
 pub fn mpi_of(program: &Path) -> Option<(Mpi, String)> {
     let file = ReadCache::new(File::open(program).ok()?);
@@ -30,15 +44,59 @@ pub fn mpi_of(program: &Path) -> Option<(Mpi, String)> {
         .find_map(|library| Some((owner(&library)?, library)))
 }
 
-/// The MPI that a library belongs to.
-fn owner(library: &str) -> Option<Mpi> {
-    let starts_with = |start| library.starts_with(start);
-    match () {
-        () if starts_with("libmpi_abi.so") => Some(Mpi::Own),
-        () if starts_with("libmpi.so.12") || starts_with("libmpich.so") => Some(Mpi::Mpich),
-        () if starts_with("libmpi.so.") || starts_with("libopen-rte.so") => Some(Mpi::OpenMpi),
-        () => None,
+/// The MPI that a library belongs to, by the name of its file. A library that a wheel brings along
+/// has a checksum in its name: `libmpi-0f3a.so.12`.
+pub fn owner(library: &str) -> Option<Mpi> {
+    let (stem, version) = library.split_once(".so")?;
+    let stem = stem.split_once('-').map_or(stem, |(stem, _)| stem);
+    let is_mpich = version == ".12" || version.starts_with(".12.");
+    match stem {
+        "libmpi_abi" => Some(Mpi::Own),
+        "libmpich" => Some(Mpi::Mpich),
+        "libmpi" if is_mpich => Some(Mpi::Mpich),
+        "libmpi" if version.starts_with('.') => Some(Mpi::OpenMpi),
+        _ => None,
     }
+}
+
+/// Returns true if a program of 64 bits, which begins as one, ends before the last byte that is to
+/// be loaded from it: the system would start it and kill it.
+pub fn is_cut_off(program: &Path) -> bool {
+    let Ok(file) = File::open(program) else {
+        return false;
+    };
+    let Ok(bytes) = file.metadata().map(|it| it.len()) else {
+        return false;
+    };
+    let file = ReadCache::new(file);
+    is_shorter(&file, bytes).unwrap_or(true)
+}
+
+/// Nothing if its headers are not all there.
+fn is_shorter<'a>(program: impl ReadRef<'a>, bytes: u64) -> Option<bool> {
+    let header = FileHeader64::<Endianness>::parse(program).ok()?;
+    let endian = header.endian().ok()?;
+    let segments = header.program_headers(endian, program).ok()?;
+    let mut loaded = segments.iter().filter(|it| it.p_type(endian) == PT_LOAD);
+    Some(loaded.any(|it| it.p_offset(endian).saturating_add(it.p_filesz(endian)) > bytes))
+}
+
+/// What a machine number of ELF files stands for.
+pub fn machine_name(machine: u16) -> String {
+    let known = match machine {
+        3 => "x86, 32 bits",
+        8 => "mips",
+        20 => "powerpc",
+        21 => "powerpc64",
+        22 => "s390x",
+        40 => "arm, 32 bits",
+        62 => "x86_64",
+        183 => "aarch64",
+        243 => "riscv",
+        258 => "loongarch",
+        other => return format!("number {other} of ELF"),
+    };
+    known.into()
 }
 
 /// The names of the libraries that a program of 64 bits asks for. Nothing in it is trusted. A
@@ -80,7 +138,16 @@ mod tests {
         assert_eq!(owner("libmpi.so.12"), Some(Mpi::Mpich));
         assert_eq!(owner("libmpich.so.12"), Some(Mpi::Mpich));
         assert_eq!(owner("libmpi_abi.so.1"), Some(Mpi::Own));
-        assert_eq!(owner("libc.so.6"), None);
+        assert_eq!(owner("libmpi-1a2b3c4d.so.12.1.8"), Some(Mpi::Mpich));
+        assert_eq!(owner("libmpi.so.40.30.4 (deleted)"), Some(Mpi::OpenMpi));
+        for other in [
+            "libc.so.6",
+            "libmpi.so",
+            "libmpifort.so.12",
+            "libmpi_cxx.so.40",
+        ] {
+            assert_eq!(owner(other), None, "{other}");
+        }
     }
 
     #[test]

@@ -66,7 +66,9 @@ impl Options {
         }
         match found.entry.treatment {
             Treatment::Refused(instead) => {
-                return Err(Failure::usage(format!("mpirun has no {shown}; {instead}")));
+                return Err(Failure::usage(format!(
+                    "there is no {shown} here; {instead}"
+                )));
             }
             Treatment::Ours(ours, value) => {
                 let entry = options::find(ours).expect("a test finds each of them");

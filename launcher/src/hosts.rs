@@ -98,6 +98,11 @@ pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, String> {
     Ok(text)
 }
 
+/// The text without the byte order mark that editors of other systems put in front of it.
+pub(crate) fn without_mark(text: &[u8]) -> &[u8] {
+    text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text)
+}
+
 /// Reads the text of a host file; `name` is for messages.
 ///
 /// # Errors
@@ -109,7 +114,7 @@ pub fn parse_file(text: &[u8], name: &str) -> Result<Vec<Host>, Failure> {
 
 fn parse_lines(text: &[u8], name: &str) -> Result<Vec<Host>, Failure> {
     let mut hosts = Vec::new();
-    for (index, line) in text.split(|byte| *byte == b'\n').enumerate() {
+    for (index, line) in without_mark(text).split(|byte| *byte == b'\n').enumerate() {
         let fail = |reason: String| Failure::usage(format!("{name}:{}: {reason}", index + 1));
         let line = std::str::from_utf8(line).map_err(|_| fail("it is not text".into()))?;
         let line = line
@@ -142,7 +147,12 @@ fn parse_line(line: &str) -> Result<Vec<Host>, String> {
     let mut hosts = parse_entry(entry)?;
     for word in words {
         let Some((key, value)) = word.split_once('=') else {
-            return Err(format!("'{}' is not KEY=VALUE", printable(word)));
+            let shown = printable(word);
+            let hint = match parse_slots(word) {
+                Ok(slots) => format!("; did you mean slots={slots}?"),
+                Err(_) => String::new(),
+            };
+            return Err(format!("'{shown}' is not KEY=VALUE{hint}"));
         };
         match key {
             "slots" | "cpu" => {

@@ -6,12 +6,13 @@
 mod pmi;
 mod told;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use serde_bytes::ByteBuf;
 
 use crate::failure::{LAUNCH, OUTPUT_LOST, SIGNAL_BASE, printable, printable_line};
+use crate::other_mpi::{self, Wishes};
 use crate::signals::words;
 use crate::wire::{Ended, Order, Report};
 use told::Told;
@@ -75,6 +76,10 @@ pub struct Job {
     effects: VecDeque<Effect>,
     /// The ranks that speak PMI.
     pmi: pmi::Conversations,
+    /// What the user asks of the ranks.
+    wishes: Wishes,
+    /// The ranks that have loaded another MPI, and have not spoken to us.
+    strangers: BTreeSet<u32>,
 }
 
 impl Job {
@@ -100,7 +105,14 @@ impl Job {
             told: None,
             effects: VecDeque::new(),
             pmi: pmi::Conversations::default(),
+            wishes: Wishes::default(),
+            strangers: BTreeSet::new(),
         }
+    }
+
+    /// The same job, of whose ranks the user asks this.
+    pub fn with(self, wishes: Wishes) -> Job {
+        Job { wishes, ..self }
     }
 
     /// The next thing to do.
@@ -110,7 +122,8 @@ impl Job {
 
     /// The exit status of `mpirun`, when all nodes are quiet.
     pub fn exit_code(&self) -> u8 {
-        self.verdict.or(self.flaw).unwrap_or(0)
+        let of_strangers = (!self.strangers.is_empty()).then_some(FAILED);
+        self.verdict.or(self.flaw).or(of_strangers).unwrap_or(0)
     }
 
     /// Returns true if the job is being ended before its time.
@@ -138,6 +151,7 @@ impl Job {
             Report::Started { rank, pid } => self.ranks[rank as usize].pid = Some(pid),
             Report::Init { rank } => self.enter(rank),
             Report::Pmi { rank, event } => self.hear_pmi(rank, event),
+            Report::Stranger { rank, library } => self.note_stranger(rank, &library),
             Report::Card { rank, card } => self.collect(rank, card),
             Report::Finalized { rank } => self.ranks[rank as usize].phase = Phase::Finalized,
             Report::Loss { rank, lost, reason } => self.lose(rank, lost, &reason),
@@ -256,7 +270,19 @@ impl Job {
         }
     }
 
+    /// Says once that ranks do not find each other. The job is not ended: what is loaded need not
+    /// be used. But its exit status is not 0, unless they call our Init after all.
+    fn note_stranger(&mut self, rank: u32, library: &str) {
+        let is_first = self.strangers.is_empty();
+        self.strangers.insert(rank);
+        if is_first && self.verdict.is_none() {
+            let line = other_mpi::loaded(&self.who(rank), library);
+            self.say(line);
+        }
+    }
+
     fn note_init(&mut self, rank: u32) {
+        self.strangers.remove(&rank);
         self.ranks[rank as usize].phase = Phase::InMpi;
         self.refuse_mixture(rank);
     }
@@ -415,6 +441,17 @@ impl Job {
                     format!("{who} was killed by signal {signal} ({words}); ending the job"),
                 );
             }
+            (Ended::LittleStack { limit }, _) => {
+                let kib = limit >> 10;
+                self.fail(
+                    SIGNAL_BASE + 11,
+                    format!(
+                        "{who} was killed by signal 11 (Segmentation fault); its stack may take \
+                         {kib} KiB only, which may be why; ending the job: raise the limit with \
+                         ulimit -s 8192"
+                    ),
+                );
+            }
             (Ended::OutOfMemory { limit }, _) => {
                 self.fail(SIGNAL_BASE + 9, format!("{who} {}", for_memory(limit)));
             }
@@ -530,6 +567,28 @@ mod tests {
     fn all_ranks_at_0_is_0_without_a_word() {
         let reports = (0..3).map(|rank| ended(rank, Ended::Exited(0))).collect();
         assert_eq!(verdict(3, reports), (0, vec![]));
+    }
+
+    #[test]
+    fn ranks_with_another_mpi_make_one_line_and_a_status() {
+        let stranger = |rank| Report::Stranger {
+            rank,
+            library: "libmpi.so.40.30.4".into(),
+        };
+        let end = |rank| ended(rank, Ended::Exited(0));
+        let (code, said) = verdict(2, vec![stranger(1), stranger(0), end(0), end(1)]);
+        assert_eq!((code, said.len()), (1, 1));
+        let start = "rank 1 (pid 4701 on host n1) has loaded libmpi.so.40.30.4 of Open MPI";
+        assert!(said[0].starts_with(start), "{said:?}");
+        // It loads both, and calls ours.
+        let init = |rank| Report::Init { rank };
+        let finalized = |rank| Report::Finalized { rank };
+        let mut reports = vec![stranger(0), init(0), init(1)];
+        reports.extend([finalized(0), finalized(1), end(0), end(1)]);
+        assert_eq!(verdict(2, reports).0, 0);
+        // What ends the job has its own status.
+        let reports = vec![stranger(0), ended(1, Ended::Exited(3))];
+        assert_eq!(verdict(2, reports).0, 3);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use crate::args::Options;
 use crate::environment::{Base, Export};
 use crate::failure::{Failure, printable};
-use crate::hosts::{Host, RANKS_MAX};
+use crate::hosts::{Host, RANKS_MAX, without_mark};
 use crate::options::Entry;
 
 /// The longest application file in bytes.
@@ -237,7 +237,8 @@ fn split(text: &[u8], shown: &str) -> Result<Vec<(String, Vec<OsString>)>, Failu
     let mut whole: Vec<u8> = Vec::new();
     // The number of the first line of `whole`, if it goes on.
     let mut begun = None;
-    for (index, line) in text.split(|byte| *byte == b'\n').enumerate() {
+    let lines = without_mark(text).split(|byte| *byte == b'\n');
+    for (index, line) in lines.enumerate() {
         let first = begun.take().unwrap_or(index + 1);
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let is_comment = whole.is_empty() && line.trim_ascii_start().starts_with(b"#");
@@ -295,6 +296,10 @@ mod tests {
                 ("f:3".into(), words(&["-n", "2", "a", "x y", "$z"])),
                 ("f:5".into(), words(&["-n", "1", "b c"])),
             ]
+        );
+        assert_eq!(
+            of("\u{feff}-n 1 a"),
+            [("f:1".into(), words(&["-n", "1", "a"]))]
         );
         assert_eq!(of("a\\\nb"), [("f:1".into(), words(&["ab"]))]);
         assert_eq!(of("a \\"), [("f:1".into(), words(&["a"]))]);

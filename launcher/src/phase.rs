@@ -57,7 +57,21 @@ impl Step {
     }
 }
 
+/// What is wrong with a rank of which two processes are in MPI.
+const TWO_PROCESSES: &str = "is two processes that have called MPI_Init: a rank may run several \
+                             programs one after the other, but not at once";
+
 impl Phase {
+    /// The phase in words, behind the name of a rank.
+    fn in_words(self) -> &'static str {
+        match self {
+            Phase::Silent => "it has not called MPI_Init",
+            Phase::Assigned => "it is in MPI",
+            Phase::Carded => "it has given its card and waits for those of all",
+            Phase::Finalized => "it has called MPI_Finalize",
+        }
+    }
+
     /// The phase after this step.
     ///
     /// # Errors
@@ -78,10 +92,13 @@ impl Phase {
             ) => Ok(self),
             // A single rank has nobody to exchange cards with.
             (Phase::Assigned | Phase::Carded, Step::Finalized) => Ok(Phase::Finalized),
+            // A library refuses a second Init by itself, so this is another process.
+            (Phase::Assigned | Phase::Carded, Step::Init) => Err(TWO_PROCESSES.into()),
             (phase, Step::Abort) if phase != Phase::Silent => Ok(phase),
             (phase, step) => {
                 let what = step.in_words();
-                Err(format!("{what} out of order (it was {phase:?})"))
+                let state = phase.in_words();
+                Err(format!("{what} out of order ({state})"))
             }
         }
     }

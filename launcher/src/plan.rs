@@ -7,16 +7,18 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use mpi_lite::boot::protocol::Secure;
+use mpi_lite::config::PortRange;
 use serde_bytes::ByteBuf;
 
-use crate::args::{Options, parse_secure, parse_transport};
+use crate::args::{Options, parse_port_range, parse_secure, parse_transport};
 use crate::binding;
+use crate::contradiction::{self, Way};
 use crate::datagrams;
-use crate::elf::{self, Mpi};
 use crate::environment::{self, Export, Variable};
-use crate::failure::{Failure, NOT_EXECUTABLE, printable};
+use crate::failure::Failure;
 use crate::input::Readers;
 use crate::network::{self, Wanted};
+use crate::other_mpi::{self, Wishes};
 use crate::part::Part;
 use crate::place::{Place, Placement};
 use crate::preload::Preload;
@@ -29,10 +31,15 @@ use crate::wire::{Asked, Environment, JobKey, Program, Start};
 /// What asks for a seal where no option does.
 const SECURE: &str = "MPILITE_SECURE";
 
+/// What names the ports of ranks.
+const PORT_RANGE: &str = "MPILITE_PORT_RANGE";
+
 /// A program of the job.
 #[derive(Debug)]
 struct Planned {
     file: PathBuf,
+    /// The file was found in PATH.
+    is_from_path: bool,
     /// The name first.
     arguments: Vec<ByteBuf>,
     /// The place of its environments.
@@ -51,6 +58,8 @@ pub struct Plan {
     key: JobKey,
     number: u64,
     secure: Secure,
+    /// What a program of another MPI does not do.
+    pub wishes: Wishes,
     transport: String,
     interface: Option<Asked>,
     programs: Vec<Planned>,
@@ -82,11 +91,16 @@ impl Plan {
     ///
     /// A failure that tells what is wrong; nothing has been started.
     pub fn new(options: &Options, placement: Placement) -> Result<Plan, Failure> {
-        let secure = secure(options)?;
+        let (secure, asked) = secure(options)?;
+        let seal = (secure != Secure::Cookie).then_some(asked);
+        let job = (placement.size, seal.as_deref());
         // Options win over what the programs set.
         let mut forced: Vec<Export> = Vec::new();
         if let Some(secure) = options.secure {
             forced.push((SECURE.into(), Some(secure.to_string().into())));
+        }
+        if let Some(ports) = options.port_range {
+            forced.push((PORT_RANGE.into(), Some(ports.to_string().into())));
         }
         let network = network::wanted(options)?;
         if let Some(wanted) = &network {
@@ -100,16 +114,18 @@ impl Plan {
         for (number, part) in (0..).zip(&options.programs) {
             let is_here = runs_here(&placement, &program_of, number);
             let environment = environment_of(part, options, &forced);
+            check_settings(&environment[0])?;
             planned.push(Planned {
                 environment: place_in(&mut environments, environment),
-                ..plan_program(part, (is_here, options.preloads), placement.size)?
+                ..plan_program(part, (is_here, options.preloads), job)?
             });
         }
         Ok(Plan {
             key: JobKey(random()?),
             number: u64::from_le_bytes(random()?),
             secure,
-            transport: transport(options, &placement, network.as_ref())?,
+            wishes: wishes(options, seal.clone()),
+            transport: transport(options, &placement, network.as_ref(), seal.as_deref())?,
             interface: interface(options),
             programs: planned,
             program_of,
@@ -196,6 +212,7 @@ impl Plan {
         Program {
             number,
             file: bytes(planned.file.as_os_str()),
+            is_from_path: planned.is_from_path,
             arguments: planned.arguments.clone(),
             environment: u32::try_from(planned.environment).expect("one for each program at most"),
             directory: bytes(planned.directory.as_os_str()),
@@ -260,6 +277,12 @@ fn environment_of(part: &Part, options: &Options, forced: &[Export]) -> [Environ
     })
 }
 
+/// Checks what the library will find in the variables of a rank.
+fn check_settings(environment: &Environment) -> Result<(), Failure> {
+    let variables = environment.variables.iter();
+    contradiction::check_settings(variables.map(|(name, value)| (&***name, &***value)))
+}
+
 /// The place of an item in a list of different ones, which it is added to if it is new.
 fn place_in<T: PartialEq>(list: &mut Vec<T>, item: T) -> usize {
     let known = list.iter().position(|known| *known == item);
@@ -273,7 +296,7 @@ fn place_in<T: PartialEq>(list: &mut Vec<T>, item: T) -> usize {
 fn plan_program(
     part: &Part,
     (is_here, is_sent): (bool, bool),
-    size: u32,
+    job: (u32, Option<&str>),
 ) -> Result<Planned, Failure> {
     let here = std::env::current_dir()
         .map_err(|error| Failure::launch(format!("the current directory is gone: {error}")))?;
@@ -289,13 +312,11 @@ fn plan_program(
     });
     let name = std::iter::once(part.program.as_os_str());
     let words = name.chain(part.arguments.iter().map(OsString::as_os_str));
+    let places = (&*directory, path.as_deref());
+    let file = find_program(part, places, is_here || is_sent, job)?;
     Ok(Planned {
-        file: find_program(
-            part,
-            (&directory, path.as_deref()),
-            is_here || is_sent,
-            size,
-        )?,
+        is_from_path: program::is_from_path(&part.program, &file, &directory),
+        file,
         arguments: words.map(|word| ByteBuf::from(word.as_bytes())).collect(),
         environment: 0,
         directory,
@@ -309,73 +330,100 @@ fn find_program(
     part: &Part,
     (directory, path): (&Path, Option<&OsStr>),
     is_needed: bool,
-    size: u32,
+    (size, seal): (u32, Option<&str>),
 ) -> Result<PathBuf, Failure> {
     let search = program::search_path(path, std::env::var_os("PATH").as_deref());
     let program = match program::find(&part.program, directory, search.as_deref()) {
         Err(_) if !is_needed => return Ok(PathBuf::from(&part.program)),
         found => found?,
     };
-    if let Some((Mpi::OpenMpi, library)) = elf::mpi_of(&program).filter(|_| size > 1) {
-        let (owner, shown) = ("Open MPI", printable(&program.to_string_lossy()));
-        return Err(Failure {
-            code: NOT_EXECUTABLE,
-            text: format!(
-                "program '{shown}' is linked with {owner} ({}): start it with the mpirun of \
-                 {owner}, or compile it with the mpicc of mpi-lite",
-                printable(&library)
-            ),
-        });
-    }
+    let shown = program.to_string_lossy();
+    other_mpi::check(&program, &shown, size as usize, seal)?;
     Ok(program)
 }
 
-/// How all ranks shall guard their datagrams: the option, else what the user's environment and `-x`
-/// say. It goes into each rank's assignment, since a variable may get lost on the way.
-fn secure(options: &Options) -> Result<Secure, Failure> {
+/// The value of a variable that mpirun reads itself, since ranks get what it says in another way:
+/// that of `-x`, else of the user's environment. In front of it stands what a message names.
+fn of_variable(options: &Options, name: &str) -> Option<(String, OsString)> {
+    let exported = options.exported(name).and_then(|(_, value)| value.clone());
+    match exported {
+        Some(value) => Some((format!("-x {name}="), value)),
+        None => Some((format!("{name}="), std::env::var_os(name)?)),
+    }
+}
+
+/// How all ranks shall guard their datagrams, and what asks for it: the option, else the variable.
+/// It goes into each rank's assignment, since a variable may get lost on the way.
+fn secure(options: &Options) -> Result<(Secure, String), Failure> {
     if let Some(secure) = options.secure {
-        return Ok(secure);
+        let asked = match secure {
+            Secure::Encrypt => "--secure".into(),
+            other => format!("--secure={other}"),
+        };
+        return Ok((secure, asked));
     }
-    if let Some((_, Some(value))) = options.exported(SECURE) {
-        return parse_secure(&format!("-x {SECURE}="), value);
+    let Some((by, value)) = of_variable(options, SECURE) else {
+        return Ok((Secure::Cookie, String::new()));
+    };
+    let secure = parse_secure(&by, &value)?;
+    Ok((secure, format!("{by}{secure}")))
+}
+
+/// What the user asks of ranks and a program of another MPI does not do. `seal` asks for a seal.
+fn wishes(options: &Options, seal: Option<String>) -> Wishes {
+    let given = [
+        ("--transport", options.transport.is_some()),
+        ("--net", options.network.is_some()),
+        ("--packets", options.packets.is_some()),
+        ("--sequence", options.sequence.is_some()),
+        ("--stats", options.stats.is_some()),
+        ("--interface", options.interface.is_some()),
+        ("--port-range", options.port_range.is_some()),
+    ];
+    let given = given.into_iter().filter(|(_, is_given)| *is_given);
+    Wishes {
+        seal,
+        options: given.map(|(name, _)| name).collect(),
     }
-    match std::env::var_os(SECURE) {
-        Some(value) => parse_secure(&format!("{SECURE}="), &value),
-        None => Ok(Secure::Cookie),
+}
+
+/// The range of ports: the option, else the variable.
+fn ports(options: &Options) -> Result<Option<PortRange>, Failure> {
+    if options.port_range.is_some() {
+        return Ok(options.port_range);
     }
+    let variable = of_variable(options, PORT_RANGE);
+    let range = variable.map(|(by, value)| parse_port_range(&value, by.trim_end_matches('=')));
+    range.transpose()
 }
 
 fn transport(
     options: &Options,
     placement: &Placement,
     network: Option<&Wanted>,
+    seal: Option<&str>,
 ) -> Result<String, Failure> {
-    let (asked, transport) = match (&options.transport, std::env::var_os("MPILITE_TRANSPORT")) {
-        (Some(transport), _) => ("--transport ", transport.clone()),
-        (None, Some(transport)) => {
-            let asked = "MPILITE_TRANSPORT=";
-            (asked, parse_transport(asked, &transport)?)
+    let variable = of_variable(options, "MPILITE_TRANSPORT");
+    let (asked, transport) = match (&options.transport, variable) {
+        (Some(transport), _) => ("--transport ".into(), transport.clone()),
+        (None, Some((by, value))) => {
+            let transport = parse_transport(&by, &value)?;
+            (by, transport)
         }
-        (None, None) => ("", "auto".into()),
+        (None, None) => (String::new(), "auto".into()),
     };
     let shows_packets = options.shows_packets().then_some("--packets");
     let transport = match network.map(Wanted::asked).or(shows_packets) {
-        Some(what) => datagrams::needed(what, asked, transport)?,
+        Some(what) => datagrams::needed(what, &asked, transport)?,
         None => transport,
     };
-    if transport == "shm" && placement.places.len() > 1 {
-        let hosts: Vec<String> = placement
-            .places
-            .iter()
-            .map(|place| printable(&place.host))
-            .collect();
-        return Err(Failure::usage(format!(
-            "{asked}shm: shared memory ends at one host, but the ranks are on {} hosts ({}); \
-             auto takes it as far as it goes",
-            hosts.len(),
-            hosts.join(", "),
-        )));
-    }
+    let way = Way {
+        transport: &transport,
+        asked: &asked,
+        seal,
+        ports: ports(options)?,
+    };
+    contradiction::check(way, placement)?;
     Ok(transport)
 }
 
@@ -385,16 +433,14 @@ fn interface(options: &Options) -> Option<Asked> {
         by: "--interface ".into(),
         value,
     });
-    let of_variable = || {
-        let value = std::env::var("MPILITE_INTERFACE").ok();
-        value.filter(|value| !value.is_empty()).map(|value| Asked {
-            by: "MPILITE_INTERFACE=".into(),
-            value,
-        })
+    let of_setting = || {
+        let (by, value) = of_variable(options, "MPILITE_INTERFACE")?;
+        let value = value.into_string().ok().filter(|it| !it.is_empty())?;
+        Some(Asked { by, value })
     };
     of_option
         .or_else(|| options.mca_interface.clone())
-        .or_else(of_variable)
+        .or_else(of_setting)
 }
 
 fn random<const BYTES: usize>() -> Result<[u8; BYTES], Failure> {

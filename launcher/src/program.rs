@@ -1,12 +1,15 @@
 //! Finding the program, and saying in words why it cannot be run.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use std::fs::{File, FileType};
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use nix::errno::Errno;
+
+use crate::elf;
 use crate::failure::{Failure, NOT_EXECUTABLE, NOT_FOUND, printable};
 
 /// Where programs are if PATH is not set.
@@ -47,6 +50,12 @@ pub fn find(name: &OsStr, directory: &Path, path: Option<&OsStr>) -> Result<Path
     }))
 }
 
+/// Returns true if [`find`] has found `name` as this file in a directory of PATH, and not where the
+/// name itself says, or in `directory`: another program of that name is not meant then.
+pub fn is_from_path(name: &OsStr, file: &Path, directory: &Path) -> bool {
+    !name.as_bytes().contains(&b'/') && file != directory.join(name)
+}
+
 /// The directories of `--path` in front of those of PATH.
 pub fn search_path(first: Option<&OsStr>, path: Option<&OsStr>) -> Option<OsString> {
     let Some(first) = first else {
@@ -78,29 +87,59 @@ pub fn check_directory(directory: &Path, is_asked: bool) -> Result<(), Failure> 
 /// Says why a file cannot be executed, if so.
 fn check(file: &Path) -> Result<(), Failure> {
     let shown = printable(&file.to_string_lossy());
-    let metadata = match std::fs::metadata(file) {
-        Ok(metadata) => metadata,
-        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-            return Err(refused(format!(
-                "program '{shown}' cannot be reached: {error}"
-            )));
-        }
-        Err(_) => {
-            let text = format!("program '{shown}' does not exist");
-            return Err(Failure {
-                code: NOT_FOUND,
-                text,
-            });
-        }
-    };
+    let metadata = std::fs::metadata(file).map_err(|error| unreached(file, &shown, &error))?;
     if metadata.is_dir() {
         return Err(refused(format!("'{shown}' is a directory, not a program")));
     }
-    let can_execute = nix::unistd::access(file, nix::unistd::AccessFlags::X_OK).is_ok();
-    if metadata.permissions().mode() & 0o111 == 0 || !can_execute {
-        return Err(refused(format!("program '{shown}' is not executable")));
+    // Nobody may ever write to a pipe, so it is not even opened.
+    if !metadata.is_file() {
+        return Err(refused(format!(
+            "'{shown}' is {}, not a program",
+            kind(metadata.file_type())
+        )));
+    }
+    if metadata.permissions().mode() & 0o111 == 0 {
+        return Err(refused(format!(
+            "program '{shown}' is not executable (chmod +x makes it so)"
+        )));
+    }
+    if nix::unistd::access(file, nix::unistd::AccessFlags::X_OK).is_err() {
+        return Err(refused(format!(
+            "program '{shown}' is not executable for this user, or not on this file system"
+        )));
     }
     check_start(file, &shown)
+}
+
+/// Why nothing is known of a file.
+fn unreached(file: &Path, shown: &str, error: &std::io::Error) -> Failure {
+    let target = std::fs::read_link(file).ok();
+    let target = target.map(|it| printable(&it.to_string_lossy()));
+    let (code, what) = match (error.raw_os_error().map(Errno::from_raw), target) {
+        (Some(Errno::ENOENT | Errno::ENOTDIR), None) => (NOT_FOUND, "does not exist".into()),
+        (Some(Errno::ENOENT | Errno::ENOTDIR), Some(target)) => (
+            NOT_FOUND,
+            format!("does not exist: it is a link to '{target}'"),
+        ),
+        (Some(Errno::ELOOP), _) => (
+            NOT_EXECUTABLE,
+            "cannot be reached: links lead in a circle".into(),
+        ),
+        _ => (NOT_EXECUTABLE, format!("cannot be reached: {error}")),
+    };
+    Failure {
+        code,
+        text: format!("program '{shown}' {what}"),
+    }
+}
+
+/// What a file is that is neither a file of bytes nor a directory.
+fn kind(of: FileType) -> &'static str {
+    match () {
+        () if of.is_fifo() => "a named pipe",
+        () if of.is_socket() => "a socket",
+        () => "a device",
+    }
 }
 
 /// Looks at the first bytes: the C library would hand a foreign binary to a shell.
@@ -117,12 +156,39 @@ fn check_start(file: &Path, shown: &str) -> Result<(), Failure> {
     if let Some(line) = start.strip_prefix(b"#!") {
         return check_interpreter(line, shown);
     }
-    if start.starts_with(b"\x7fELF") && start.get(18..20) != Some(&own_machine().to_le_bytes()) {
+    match start.starts_with(elf::MAGIC) {
+        true => check_binary(start, file, shown),
+        false => Ok(()),
+    }
+}
+
+/// Checks a file that begins as an ELF file does.
+fn check_binary(start: &[u8], file: &Path, shown: &str) -> Result<(), Failure> {
+    let cut = || {
+        refused(format!(
+            "program '{shown}' is cut off: copy or build it again"
+        ))
+    };
+    let machine: [u8; 2] = match start.get(18..20).and_then(|bytes| bytes.try_into().ok()) {
+        Some(machine) => machine,
+        None => return Err(cut()),
+    };
+    let is_big = start[5] == 2;
+    let machine = match is_big {
+        true => u16::from_be_bytes(machine),
+        false => u16::from_le_bytes(machine),
+    };
+    if machine != own_machine() || is_big != cfg!(target_endian = "big") {
+        let (its, own) = (elf::machine_name(machine), std::env::consts::ARCH);
         return Err(refused(format!(
-            "program '{shown}' is built for another kind of machine"
+            "program '{shown}' is built for another kind of machine ({its}) than this one ({own})"
         )));
     }
-    Ok(())
+    let has_64_bits = start[4] == 2;
+    match has_64_bits && elf::is_cut_off(file) {
+        true => Err(cut()),
+        false => Ok(()),
+    }
 }
 
 fn check_interpreter(line: &[u8], shown: &str) -> Result<(), Failure> {

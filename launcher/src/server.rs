@@ -62,7 +62,7 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
         plan.set_here(capture.variable());
     }
     let grace = times::grace(options.grace, allocation.is_some(), times::variable)?;
-    let job = Job::new(&plan.placement.hosts, grace);
+    let job = Job::new(&plan.placement.hosts, grace).with(plan.wishes.clone());
     let mut server = Server::new(options, (plan, job, results), &way)?;
     let unknown = settings::unknown_variables(std::env::vars_os());
     let idle = match has_hosts {

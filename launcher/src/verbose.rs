@@ -107,6 +107,7 @@ pub fn report(host: &str, report: &Report) -> Option<String> {
             let how = match ended {
                 Ended::Exited(code) => format!("exit status {code}"),
                 Ended::Killed(signal) => format!("killed by signal {signal}"),
+                Ended::LittleStack { .. } => "killed by SIGSEGV, with a small stack".into(),
                 Ended::OutOfMemory { .. } => "killed since memory was short".into(),
             };
             format!("rank {rank}: ended, {how}")

@@ -146,6 +146,9 @@ pub struct Program {
     pub number: u32,
     /// An absolute path, or a name for the node's own PATH.
     pub file: ByteBuf,
+    /// True if `file` was found in PATH: where it is missing, the node looks for its name in its
+    /// own. A program that was named with its place is nowhere else.
+    pub is_from_path: bool,
     /// Its arguments, the name (`argv[0]`) first.
     pub arguments: Vec<ByteBuf>,
     /// The place of its environment in the list of them.
@@ -248,6 +251,11 @@ pub enum Ended {
     Exited(i32),
     /// This signal killed it.
     Killed(i32),
+    /// It went beyond its memory (SIGSEGV), and its stack may take only so much.
+    LittleStack {
+        /// The limit in bytes.
+        limit: u64,
+    },
     /// The system killed it with SIGKILL since memory was short.
     OutOfMemory {
         /// The limit for the processes of its group, in bytes, if there is one and it is visible.
@@ -301,6 +309,13 @@ pub enum Report {
         rank: u32,
         /// What it does.
         event: pmi::Event,
+    },
+    /// A rank has loaded the library of another MPI, and has not called Init.
+    Stranger {
+        /// Which.
+        rank: u32,
+        /// The name of the library's file.
+        library: String,
     },
     /// A rank has given its card.
     Card {
@@ -444,6 +459,7 @@ impl Report {
             | Report::Started { rank, .. }
             | Report::Init { rank }
             | Report::Pmi { rank, .. }
+            | Report::Stranger { rank, .. }
             | Report::Card { rank, .. }
             | Report::Counters { rank, .. }
             | Report::Finalized { rank }

@@ -4,7 +4,9 @@ mod common;
 
 use std::os::unix::fs::symlink;
 
-use common::{Scratch, mpirun};
+use common::{Scratch, link_with, mpirun};
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
 
 #[test]
 fn a_wrong_command_line_is_2_before_anything_is_started() {
@@ -59,6 +61,38 @@ fn a_wrong_command_line_is_2_before_anything_is_started() {
         (
             &["-n", "2", "true", ":", "true"],
             "part 2 of the command line",
+        ),
+        (
+            &["--rankfile", "x", "true"],
+            "there is no --rankfile here; use --hostfile FILE",
+        ),
+        (
+            &["-n", "2", "--transport", "loopback", "true"],
+            "--transport loopback serves a single rank, but the job has 2",
+        ),
+        (
+            &["-n", "2", "--secure=tag", "--transport", "tcp", "true"],
+            "--secure=tag protects datagrams, and --transport tcp sends none",
+        ),
+        (
+            &[
+                "-n",
+                "3",
+                "--transport",
+                "rmpp",
+                "--port-range",
+                "41000-41001",
+                "true",
+            ],
+            "41000-41001 has 2 ports, but host localhost has 3 ranks",
+        ),
+        (
+            &["-n", "2", "-x", "MPILITE_WAIT=soon", "true"],
+            "MPILITE_WAIT=\"soon\" is not auto, spin, yield or block",
+        ),
+        (
+            &["--oversubscribe", "--nooversubscribe", "true"],
+            "not both",
         ),
     ];
     let scratch = Scratch::new();
@@ -133,6 +167,9 @@ fn a_wrong_value_of_a_variable_is_told_with_the_variable() {
     mpirun(&["-x", "MPILITE_SECURE=foo", "true"])
         .run()
         .fails_with(2, &["-x MPILITE_SECURE=foo: cookie, tag"]);
+    mpirun(&["-n", "2", "-x", "MPILITE_TRANSPORT=loopback", "true"])
+        .run()
+        .fails_with(2, &["-x MPILITE_TRANSPORT=loopback serves a single rank"]);
     let outcome = mpirun(&["--host", "n1,n2", "true"])
         .env("MPILITE_TRANSPORT", "shm")
         .run();
@@ -174,7 +211,11 @@ fn a_variable_that_nobody_reads_is_warned_of_with_the_nearest_name() {
 #[test]
 fn a_wrong_line_of_a_host_file_is_named_by_its_number() {
     let scratch = Scratch::new();
-    let cases: [(&[u8], &str); 5] = [
+    let cases: [(&[u8], &str); 6] = [
+        (
+            b"\xef\xbb\xbflocalhost 2\r\n",
+            ":1: '2' is not KEY=VALUE; did you mean slots=2?",
+        ),
         (
             b"a slots=2\nb slots=-1\n",
             ":2: '-1' is not a number of slots",
@@ -219,9 +260,14 @@ fn a_program_that_cannot_be_run_is_127_or_126_once() {
     scratch.write("shebang", "#!/no/such/interpreter\n", 0o755);
     scratch.write("crlf", "#!/bin/sh\r\necho hi\r\n", 0o755);
     let mut foreign = vec![0; 64];
-    foreign[..20].copy_from_slice(b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x02\0\xf7\0");
+    foreign[..20].copy_from_slice(b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x02\0\xf3\0");
     scratch.write("foreign", &foreign, 0o755);
+    scratch.write("cut", "\x7fELF", 0o755);
+    let own = std::fs::read("/bin/true").unwrap();
+    scratch.write("truncated", &own[..own.len() / 4], 0o755);
     symlink("nowhere", scratch.path().join("dangling")).unwrap();
+    symlink("circle", scratch.path().join("circle")).unwrap();
+    mkfifo(&scratch.path().join("pipe"), Mode::S_IRWXU).unwrap();
     let cases = [
         (
             "no-such-program",
@@ -229,9 +275,22 @@ fn a_program_that_cannot_be_run_is_127_or_126_once() {
             "program 'no-such-program' is not in PATH",
         ),
         ("./no-such-program", 127, "does not exist"),
-        (&path("dangling"), 127, "does not exist"),
+        (
+            &path("dangling"),
+            127,
+            "does not exist: it is a link to 'nowhere'",
+        ),
+        (&path("circle"), 126, "links lead in a circle"),
+        (&path("pipe"), 126, "is a named pipe, not a program"),
+        ("/dev/null", 126, "is a device, not a program"),
         ("/", 126, "is a directory"),
-        (&path("plain"), 126, "is not executable"),
+        (
+            &path("plain"),
+            126,
+            "is not executable (chmod +x makes it so)",
+        ),
+        (&path("cut"), 126, "is cut off"),
+        (&path("truncated"), 126, "is cut off"),
         (&path("empty"), 126, "is an empty file"),
         (
             &path("shebang"),
@@ -242,7 +301,7 @@ fn a_program_that_cannot_be_run_is_127_or_126_once() {
         (
             &path("foreign"),
             126,
-            "is built for another kind of machine",
+            "is built for another kind of machine (riscv) than this one",
         ),
     ];
     for (program, code, part) in cases {
@@ -255,33 +314,34 @@ fn a_program_that_cannot_be_run_is_127_or_126_once() {
 #[test]
 fn a_program_of_another_mpi_is_refused_with_both_names() {
     let scratch = Scratch::new();
-    // A library by the name of Open MPI's is enough.
-    scratch.write("library.c", "int MPI_Init(void) { return 0; }", 0o644);
-    scratch.write(
-        "program.c",
-        "int MPI_Init(void); int main(void) { return MPI_Init(); }",
-        0o644,
-    );
-    let build = "cc -shared -fPIC -Wl,-soname,libmpi.so.40 library.c -o libmpi.so && \
-                 cc program.c -L. -lmpi -o program";
-    let mut sh = std::process::Command::new("sh");
-    assert!(
-        sh.args(["-c", build])
-            .current_dir(scratch.path())
-            .status()
-            .unwrap()
-            .success()
-    );
-    mpirun(&["-n", "2", "./program"])
+    link_with(&scratch, "libmpi.so.40");
+    let outcome = mpirun(&["-n", "2", "./program"])
         .directory(scratch.path())
-        .run()
-        .fails_with(
-            126,
-            &[
-                "is linked with Open MPI (libmpi.so.40)",
-                "the mpicc of mpi-lite",
-            ],
-        );
+        .run();
+    let names = [
+        "is linked with Open MPI (libmpi.so.40)",
+        "the mpicc of mpi-lite",
+    ];
+    outcome.fails_with(126, &names);
+}
+
+#[test]
+fn a_seal_that_a_program_does_not_have_is_refused() {
+    let scratch = Scratch::new();
+    link_with(&scratch, "libmpi.so.12");
+    let run = |option: &str| {
+        let line = ["-n", "2", option, "./program"];
+        mpirun(&line).directory(scratch.path()).run()
+    };
+    run("--secure").fails_with(
+        2,
+        &[
+            "is linked with MPICH (libmpi.so.12), whose messages --secure does not protect",
+            "ask for no seal",
+        ],
+    );
+    // It does not find its library, but it is started.
+    assert_eq!(run("--secure=cookie").code, 127);
 }
 
 /// The program is looked for in the directory, and is not to blame for it.

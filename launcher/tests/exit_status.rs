@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Outcome, boot_rank, mpirun, wait_until};
+use common::{Outcome, boot_rank, mpirun, mpirun_after, wait_until};
 
 #[track_caller]
 fn boot(ranks: &str, arguments: &[&str]) -> Outcome {
@@ -212,4 +212,20 @@ fn a_full_disk_is_reported_once() {
         stderr.contains("cannot write the output: No space left"),
         "{stderr}"
     );
+}
+
+#[test]
+fn two_programs_at_once_in_one_rank_are_named_as_that() {
+    let script = "\"$0\" die 9 & \"$0\" die 9; wait";
+    let outcome = mpirun(&["-n", "1", "sh", "-c", script, &boot_rank()]).run();
+    assert_eq!(outcome.code, 1, "{outcome:?}");
+    let line = "is two processes that have called MPI_Init: a rank may run several programs one";
+    assert!(outcome.stderr.contains(line), "{outcome:?}");
+}
+
+#[test]
+fn a_rank_with_a_little_stack_that_crashes_is_told_with_the_limit() {
+    let line = ["-n", "1", "sh", "-c", "kill -SEGV $$"];
+    let outcome = mpirun_after("ulimit -s 512", &line).run();
+    outcome.fails_with(139, &["its stack may take 512 KiB only", "ulimit -s 8192"]);
 }

@@ -237,3 +237,28 @@ fn a_rank_of_another_mpi_that_waits_is_no_stall_and_the_report_says_what_it_is()
     );
     assert_eq!(text.lines().count(), 3, "{text}");
 }
+
+#[test]
+fn a_seal_ends_the_job_when_a_script_turns_out_to_speak_pmi() {
+    let scratch = Scratch::new();
+    let client = client(&scratch);
+    let script = format!("#!/bin/sh\n'{client}' \"$@\"\necho ran\n");
+    let script = scratch.write("script", script, 0o755).display().to_string();
+    for version in ["1", "2"] {
+        let line = line("2", &script, &[version, "exchange", "finalize"]);
+        let run = |options: &[&str]| mpirun(&[options, &line].concat()).run();
+        let outcome = run(&["--secure"]);
+        outcome.fails_with(1, &["uses PMI", "--secure does not protect", "for no seal"]);
+        assert_eq!(outcome.out(), "", "no rank has come through the fence");
+        let outcome = run(&["--transport", "rmpp", "--stats=json", "--secure=cookie"]);
+        let mut lines = outcome.stderr.lines();
+        assert!(lines.any(|line| {
+            line.starts_with("mpirun: note: --transport and --stats do nothing here: rank ")
+        }));
+        assert_eq!(
+            (outcome.code, &*outcome.out()),
+            (0, "ran\nran\n"),
+            "{outcome:?}"
+        );
+    }
+}

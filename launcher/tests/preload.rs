@@ -6,7 +6,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use common::{
-    Mpirun, Scratch, boot_rank, fake_ssh, mpirun, sleepers, unique_sleep, wait_for_sleepers,
+    Mpirun, Scratch, boot_rank, fake_ssh, link_with, mpirun, sleepers, unique_sleep,
+    wait_for_sleepers,
 };
 
 /// A way to hosts that lack the files below `lost`: they are moved away while a host is connected,
@@ -76,6 +77,74 @@ fn without_preload_the_host_says_that_it_lacks_the_program() {
     let line = ["-n", "1", "--host", "n1", program.to_str().unwrap()];
     let outcome = over_lossy_ssh(mpirun(&line), &scratch).run();
     outcome.fails_with(127, &["host n1", "only-here"]);
+}
+
+/// Every host has a `sum` in its PATH.
+#[test]
+fn a_program_that_was_named_with_its_place_is_nowhere_else() {
+    let content = b"#!/bin/sh\necho ours\n";
+    for options in [&[][..], &["--preload"]] {
+        let scratch = Scratch::new();
+        lost(&scratch, "sum", content);
+        let line = [options, &["-n", "1", "--host", "n1", "lost/sum"]].concat();
+        let run = mpirun(&line).directory(scratch.path());
+        let outcome = over_lossy_ssh(run, &scratch).run();
+        match options {
+            [] => outcome.fails_with(127, &["host n1: program '", "lost/sum' does not exist"]),
+            _ => assert_eq!(outcome.succeeds().out(), "ours\n"),
+        }
+    }
+}
+
+/// It may be elsewhere than on the host of `mpirun`.
+#[test]
+fn a_program_that_was_found_in_path_is_looked_for_in_that_of_the_host() {
+    let scratch = Scratch::new();
+    let directory = lost(&scratch, "sum", b"#!/bin/sh\nexit 1\n");
+    let directory = directory.parent().expect("it is in one");
+    let path = std::env::var("PATH").expect("there is one");
+    let line = ["-n", "1", "--host", "n1", "sum", "/dev/null"];
+    let run = mpirun(&line).env("PATH", format!("{}:{path}", directory.display()));
+    let outcome = over_lossy_ssh(run, &scratch).run().succeeds();
+    assert_eq!(outcome.out(), "00000     0 /dev/null\n");
+}
+
+#[test]
+fn a_text_without_an_interpreter_is_for_the_shell_from_memory_too() {
+    let scratch = Scratch::new();
+    let program = lost(&scratch, "text", b"echo \"of the shell: $1\"\n");
+    let name = program.to_str().unwrap();
+    let line = ["-n", "2", "--host", "n1:2", "--preload", name, "x"];
+    let outcome = over_lossy_ssh(mpirun(&line), &scratch).run().succeeds();
+    assert_eq!(outcome.sorted(), ["of the shell: x", "of the shell: x"]);
+}
+
+#[test]
+fn a_program_of_another_mpi_that_the_host_has_alone_is_refused_there() {
+    for (library, option, code, part) in [
+        (
+            "libmpi.so.40",
+            "--secure=cookie",
+            126,
+            "is linked with Open MPI",
+        ),
+        (
+            "libmpi.so.12",
+            "--secure",
+            2,
+            "--secure=encrypt does not protect",
+        ),
+    ] {
+        let scratch = Scratch::new();
+        link_with(&scratch, library);
+        let program = fs::read(scratch.path().join("program")).unwrap();
+        lost(&scratch, "program", &program);
+        // Its folder has this name once the host is connected.
+        let line = ["-n", "2", "--host", "n1:2", option, "gone/program"];
+        let run = mpirun(&line).directory(scratch.path());
+        let outcome = over_lossy_ssh(run, &scratch).run();
+        outcome.fails_with(code, &["host n1: program '", "gone/program'", part]);
+    }
 }
 
 #[test]

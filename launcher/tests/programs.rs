@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Scratch, boot_rank, mpirun};
+use common::{Scratch, boot_rank, link_with, mpirun, mpirun_after};
 
 #[test]
 fn several_programs_are_one_job_with_dense_ranks() {
@@ -148,7 +148,7 @@ fn what_is_wrong_in_a_part_or_a_file_is_named_with_its_place() {
         ),
         (
             &["--app", &text(&file)],
-            &["apps:2: mpirun has no --nodes; use --host"],
+            &["apps:2: there is no --nodes here; use --host"],
         ),
         (&["--app", &text(&quote)], &["quote:1: a quote has no end"]),
         (&["--app", &text(&empty)], &["empty", "names no program"]),
@@ -164,5 +164,54 @@ fn what_is_wrong_in_a_part_or_a_file_is_named_with_its_place() {
     ];
     for (line, parts) in cases {
         mpirun(line).run().fails_with(2, parts);
+    }
+}
+
+/// A program whose file names no MPI, and that loads the library of one.
+#[test]
+fn ranks_that_load_another_mpi_and_hear_nothing_of_ours_are_told_once_and_fail_the_job() {
+    let scratch = Scratch::new();
+    link_with(&scratch, "libmpi.so.40");
+    let folder = scratch.path();
+    std::fs::rename(folder.join("libmpi.so"), folder.join("libmpi.so.40")).unwrap();
+    // It lives until the user has been told.
+    let loader = r#"
+#include <dlfcn.h>
+#include <sys/stat.h>
+#include <unistd.h>
+int main(void) {
+    struct stat said;
+    if (!dlopen("./libmpi.so.40", RTLD_NOW))
+        return 9;
+    while (stat("said", &said) || !said.st_size)
+        usleep(1000);
+    return 0;
+}
+"#;
+    scratch.write("loader.c", loader, 0o644);
+    let build = std::process::Command::new("cc")
+        .args(["loader.c", "-o", "loader", "-ldl"])
+        .current_dir(folder)
+        .status();
+    assert!(build.unwrap().success());
+    let line = [
+        "--host",
+        "localhost:1,n1:2",
+        "sh",
+        "-c",
+        "./loader; exit $?",
+    ];
+    let outcome = mpirun_after("exec 2>said", &line)
+        .over_fake_ssh()
+        .directory(folder)
+        .run();
+    let said = std::fs::read_to_string(folder.join("said")).unwrap();
+    assert_eq!((outcome.code, said.lines().count()), (1, 1), "{said}");
+    for part in [
+        "mpirun: rank ",
+        " has loaded libmpi.so.40 of Open MPI and has not called MPI_Init of mpi-lite",
+        "start it with the mpirun of Open MPI",
+    ] {
+        assert!(said.contains(part), "{said}");
     }
 }

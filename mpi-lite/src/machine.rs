@@ -37,9 +37,13 @@ pub fn memory_limit_bytes(root: &Path) -> Option<u64> {
 /// cgroup-v1/memory.rst (`memory.oom_control`); `proc(5)` (`vmstat`).
 #[must_use]
 pub fn memory_kills(root: &Path) -> u64 {
-    let of_groups = groups(root)
-        .into_iter()
-        .map(|(version, folder)| folder.join(version.kills));
+    let of_groups = groups(root, "memory").into_iter();
+    let of_groups = of_groups.map(|(version, folder)| {
+        folder.join(match version {
+            Version::First => "memory.oom_control",
+            Version::Second => "memory.events",
+        })
+    });
     let counters = of_groups.chain([root.join("proc/vmstat")]);
     let mut counts = counters.filter_map(|counter| {
         let text = read_to_string(counter).ok()?;
@@ -85,11 +89,19 @@ fn advice(error: i32) -> String {
         libc::ENFILE => "; the whole machine has too many open files: raise sysctl fs.file-max, \
                          or end other programs"
             .into(),
-        libc::EAGAIN => format!(
-            "; {}: raise ulimit -u or the pids limit of the container; memory may be short, too \
-             (ulimit -v)",
-            limit(Resource::Nproc, "processes and threads of this user")
-        ),
+        libc::EAGAIN => {
+            let of_user = getrlimit(Resource::Nproc).current;
+            match processes_limit(Path::new("/"), of_user) {
+                Some(limit) => format!(
+                    "; the limit is {limit} processes and threads of the control group (pids.max): \
+                     raise that of the container or of the job, or start fewer ranks here"
+                ),
+                None => format!(
+                    "; {}: raise ulimit -u; memory may be short, too (ulimit -v)",
+                    limit(Resource::Nproc, "processes and threads of this user")
+                ),
+            }
+        }
         libc::ENOMEM => format!(
             "; {}: raise ulimit -v or the memory limit of the container",
             limit(Resource::As, "bytes of memory of this process")
@@ -118,58 +130,67 @@ fn installed_bytes(root: &Path) -> Option<u64> {
     kib.checked_mul(1024)
 }
 
-/// Where a version of control groups has its files about memory.
-#[derive(Debug)]
-struct Version {
-    mount: &'static str,
-    limit: &'static str,
-    kills: &'static str,
+/// How many processes and threads the control group of this process may have, if it is that which
+/// hinders a new one: a group that is full, or one that allows less than the user may have.
+///
+/// Source: Linux, Documentation/admin-guide/cgroup-v2.rst (`pids.max`) and cgroup-v1/pids.rst.
+fn processes_limit(root: &Path, of_user: Option<u64>) -> Option<u64> {
+    let number = |path: PathBuf| -> Option<u64> { read_to_string(path).ok()?.trim().parse().ok() };
+    let of_groups = groups(root, "pids").into_iter();
+    let limits = of_groups.filter_map(|(_, folder)| {
+        let limit = number(folder.join("pids.max"))?;
+        let is_full = number(folder.join("pids.current")).is_some_and(|it| it >= limit);
+        Some((!is_full, limit))
+    });
+    let (has_room, limit) = limits.min()?;
+    (!has_room || of_user.is_none_or(|of_user| limit < of_user)).then_some(limit)
 }
 
-const FIRST: Version = Version {
-    mount: "sys/fs/cgroup/memory",
-    limit: "memory.limit_in_bytes",
-    kills: "memory.oom_control",
-};
+/// The two versions of control groups.
+#[derive(Debug, Clone, Copy)]
+enum Version {
+    First,
+    Second,
+}
 
-const SECOND: Version = Version {
-    mount: "sys/fs/cgroup",
-    limit: "memory.max",
-    kills: "memory.events",
-};
-
-/// The groups of this process whose memory counts, each before those around it.
-fn groups(root: &Path) -> Vec<(&'static Version, PathBuf)> {
+/// The groups of this process for which `controller` counts, each before those around it.
+fn groups(root: &Path, controller: &str) -> Vec<(Version, PathBuf)> {
     let text = read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
-    let of_lines = text.lines().filter_map(|line| groups_of(root, line));
+    let of_lines = text
+        .lines()
+        .filter_map(|line| groups_of(root, line, controller));
     of_lines.flatten().collect()
 }
 
 /// The groups that a line names: `0::/path` of version 2, where one hierarchy is for everything, or
 /// `4:memory:/path` of version 1.
-fn groups_of(root: &Path, line: &str) -> Option<Vec<(&'static Version, PathBuf)>> {
+fn groups_of(root: &Path, line: &str, controller: &str) -> Option<Vec<(Version, PathBuf)>> {
     let mut parts = line.splitn(3, ':').skip(1);
     let (controllers, path) = (parts.next()?, parts.next()?);
-    let version = if controllers.is_empty() {
-        &SECOND
-    } else if controllers.split(',').any(|name| name == "memory") {
-        &FIRST
+    let mount = root.join("sys/fs/cgroup");
+    let (version, mount) = if controllers.is_empty() {
+        (Version::Second, mount)
+    } else if controllers.split(',').any(|name| name == controller) {
+        (Version::First, mount.join(controller))
     } else {
         return None;
     };
     // The path may exist only outside of the container: then its root still counts.
     let groups = Path::new(path.trim_start_matches('/')).ancestors();
-    let folders = groups.map(|group| (version, root.join(version.mount).join(group)));
+    let folders = groups.map(|group| (version, mount.join(group)));
     Some(folders.collect())
 }
 
 /// The limits of the groups of this process, in bytes.
 fn limits(root: &Path) -> impl Iterator<Item = u64> {
-    let of_groups = groups(root).into_iter();
+    let of_groups = groups(root, "memory").into_iter();
     of_groups.filter_map(|(version, folder)| {
-        let text = read_to_string(folder.join(version.limit)).ok()?;
+        let text = read_to_string(folder.join(match version {
+            Version::First => "memory.limit_in_bytes",
+            Version::Second => "memory.max",
+        }));
         // `max`: no limit.
-        text.trim().parse().ok()
+        text.ok()?.trim().parse().ok()
     })
 }
 
@@ -205,6 +226,32 @@ mod tests {
     fn check(name: &str, files: &[(&str, &str)], expected: Option<u64>) {
         let system = System::of(name, files);
         assert_eq!(memory_below(&system.0), expected, "{name}");
+    }
+
+    #[test]
+    fn a_limit_of_processes_is_that_of_the_group_which_hinders() {
+        let of_second = ("proc/self/cgroup", "0::/a/b\n");
+        let of_first = ("proc/self/cgroup", "7:pids:/a/b\n5:memory:/\n");
+        let folders = [
+            (of_second, "sys/fs/cgroup"),
+            (of_first, "sys/fs/cgroup/pids"),
+        ];
+        for (version, (groups, mount)) in folders.into_iter().enumerate() {
+            let check = |max: &str, current: &str, of_user, expected| {
+                let path = |name| format!("{mount}/a/{name}");
+                let paths = [path("pids.max"), path("pids.current")];
+                let files = [groups, (&*paths[0], max), (&*paths[1], current)];
+                let system = System::of(&format!("pids {version}"), &files);
+                assert_eq!(processes_limit(&system.0, of_user), expected, "{max}");
+            };
+            check("12\n", "7\n", Some(96_365), Some(12));
+            check("12\n", "7\n", None, Some(12));
+            check("12\n", "7\n", Some(10), None);
+            check("12\n", "12\n", Some(10), Some(12));
+            check("max\n", "12\n", Some(96_365), None);
+        }
+        let nothing = System::of("no pids", &[of_first]);
+        assert_eq!(processes_limit(&nothing.0, None), None);
     }
 
     #[test]
@@ -246,7 +293,7 @@ mod tests {
             ),
             (
                 libc::EAGAIN,
-                ["unavailable", "threads of this user", "pids"],
+                ["unavailable", "processes and threads of", ": raise"],
             ),
             (
                 libc::ENOMEM,

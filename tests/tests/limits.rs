@@ -58,7 +58,11 @@ fn init_names_what_a_sandbox_or_a_limit_does_not_give_and_what_to_raise() {
             "clone3",
             EAGAIN,
             "rmpp",
-            ["thread that works", "unavailable", "ulimit -u"],
+            [
+                "thread that works",
+                "unavailable",
+                "processes and threads of",
+            ],
         ),
         (
             "socket",

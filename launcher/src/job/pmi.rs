@@ -16,6 +16,8 @@ const FENCE_MAX: usize = 8 << 20;
 /// What the ranks have said by PMI.
 #[derive(Debug, Default)]
 pub(super) struct Conversations {
+    /// A rank has spoken PMI, and the user knows what that means.
+    is_known: bool,
     /// The ranks whose program is of another MPI.
     foreign: BTreeSet<u32>,
     /// The ranks in the fence.
@@ -31,6 +33,7 @@ impl Job {
     pub(super) fn hear_pmi(&mut self, rank: u32, event: Event) {
         match event {
             Event::Init => {
+                self.judge_wishes(rank);
                 self.pmi.foreign.insert(rank);
                 // Nobody is waited for here, but in the first fence.
                 self.note_init(rank);
@@ -46,6 +49,22 @@ impl Job {
                 let named = Command::Named { rank, answer };
                 self.effects.push_back(Effect::Order(Order::Pmi(named)));
             }
+        }
+    }
+
+    /// Ends the job if the user asks for what a rank that speaks PMI must not go without, and says
+    /// what else has no effect. Nothing has been sent yet: the ranks learn of each other in the
+    /// first fence.
+    fn judge_wishes(&mut self, rank: u32) {
+        if self.ranks.len() == 1 || self.pmi.is_known {
+            return;
+        }
+        self.pmi.is_known = true;
+        let who = self.who(rank);
+        if let Some(line) = self.wishes.refusal(&who) {
+            self.fail(FAILED, line);
+        } else if let Some(note) = self.wishes.note(&who) {
+            self.say(note);
         }
     }
 
@@ -88,7 +107,7 @@ impl Job {
                 format!("the ranks put more than {FENCE_MAX} bytes by PMI; ending the job"),
             );
         }
-        if self.pmi.waiting.len() == self.ranks.len() {
+        if self.pmi.waiting.len() == self.ranks.len() && !self.is_ending {
             self.pmi.waiting.clear();
             self.pmi.bytes = 0;
             let release = Command::Release(std::mem::take(&mut self.pmi.puts));

@@ -8,7 +8,7 @@
 use std::ffi::{CStr, CString, c_char};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU8, Ordering};
 
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl};
@@ -39,6 +39,58 @@ pub(super) enum Stdin<Descriptor> {
     Null,
     /// From this pipe.
     Pipe(Descriptor),
+}
+
+/// What a child does until its program runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Step {
+    Descriptors,
+    Null,
+    Directory,
+    Group,
+    Processors,
+    Inheritance,
+    Program,
+}
+
+impl Step {
+    const ALL: [Step; 7] = [
+        Step::Descriptors,
+        Step::Null,
+        Step::Directory,
+        Step::Group,
+        Step::Processors,
+        Step::Inheritance,
+        Step::Program,
+    ];
+
+    /// What the child was to do.
+    pub(super) fn in_words(self) -> &'static str {
+        match self {
+            Step::Descriptors => "give its process its open files",
+            Step::Null => "open /dev/null as its input",
+            Step::Directory => "enter its working directory",
+            Step::Group => "give its process a group of its own",
+            Step::Processors => "bind its process",
+            Step::Inheritance => "set its signals and limits",
+            Step::Program => "execute its program",
+        }
+    }
+}
+
+/// Why a process could not be made.
+#[derive(Debug)]
+pub(super) struct Stopped {
+    /// How far it came; nothing if there is none.
+    pub(super) step: Option<Step>,
+    pub(super) error: io::Error,
+}
+
+impl From<io::Error> for Stopped {
+    fn from(error: io::Error) -> Stopped {
+        Stopped { step: None, error }
+    }
 }
 
 impl Stdin<OwnedFd> {
@@ -83,37 +135,53 @@ impl Child<'_> {
     /// # Errors
     ///
     /// The system's reason: of making the process, of setting it up, or of executing the file.
-    pub(super) fn start(&self) -> io::Result<Pid> {
+    pub(super) fn start(&self) -> Result<Pid, Stopped> {
         let launcher = getpid();
         let program = Exec::new(self.file, self.arguments, &self.environment);
         let failure = AtomicI32::new(0);
+        let step = AtomicU8::new(0);
+        let at = |now: Step| step.store(now as u8, Ordering::Relaxed);
         let run = || {
-            let set_up = self.set_up(launcher);
-            let errno = set_up.err().unwrap_or_else(|| program.execute());
+            let set_up = self.set_up(launcher, &at);
+            let errno = set_up.err().unwrap_or_else(|| {
+                at(Step::Program);
+                program.execute()
+            });
             failure.store(errno as i32, Ordering::Relaxed);
             NO_PROGRAM
         };
         let flags = CloneFlags::CLONE_VM | CloneFlags::CLONE_VFORK | CloneFlags::CLONE_FILES;
         let mut stack = vec![0; STACK];
         // SAFETY: the child runs on a stack of its own while this thread, the only one, waits. It
-        // makes system calls, neither allocates nor takes a lock, and writes to `failure` alone. It
-        // leaves our table of descriptors before it changes any. All it borrows outlives it here.
-        let pid = unsafe { clone(Box::new(run), &mut stack, flags, Some(libc::SIGCHLD)) }?;
+        // makes system calls, neither allocates nor takes a lock, and writes to `failure` and
+        // `step` alone. It leaves our table of descriptors before it changes any. All it borrows
+        // outlives it here.
+        let pid = unsafe { clone(Box::new(run), &mut stack, flags, Some(libc::SIGCHLD)) };
+        let pid = pid.map_err(io::Error::from)?;
         match failure.load(Ordering::Relaxed) {
             0 => Ok(pid),
             errno => {
                 waitpid(pid, None).ok();
-                Err(io::Error::from_raw_os_error(errno))
+                let step = Step::ALL.get(usize::from(step.load(Ordering::Relaxed)));
+                Err(Stopped {
+                    step: step.copied(),
+                    error: io::Error::from_raw_os_error(errno),
+                })
             }
         }
     }
 
-    /// Runs in the child.
-    fn set_up(&self, launcher: Pid) -> Result<(), Errno> {
+    /// Runs in the child, and says at which step it is.
+    fn set_up(&self, launcher: Pid, at: &dyn Fn(Step)) -> Result<(), Errno> {
+        at(Step::Descriptors);
         leave_descriptors(self.first_unneeded())?;
         match &self.input {
             Stdin::Inherited => {}
-            Stdin::Null => self.have_empty_input()?,
+            Stdin::Null => {
+                at(Step::Null);
+                self.have_empty_input()?;
+                at(Step::Descriptors);
+            }
             Stdin::Pipe(pipe) => become_stream(pipe.as_raw_fd(), 0)?,
         }
         become_stream(self.output.as_raw_fd(), 1)?;
@@ -121,14 +189,18 @@ impl Child<'_> {
         for descriptor in &self.kept {
             fcntl(descriptor, FcntlArg::F_SETFD(FdFlag::empty()))?;
         }
+        at(Step::Directory);
         chdir(self.directory)?;
+        at(Step::Group);
         if self.has_own_group {
             setpgid(Pid::from_raw(0), Pid::from_raw(0))?;
             self.guard.map_or(Ok(()), guard::announce)?;
         }
+        at(Step::Processors);
         if let Some(cpus) = &self.cpus {
             sched_setaffinity(Pid::from_raw(0), cpus)?;
         }
+        at(Step::Inheritance);
         if !self.has_own_group {
             // SAFETY: no handler is set.
             unsafe { signal(Signal::SIGQUIT, SigHandler::SigIgn) }?;

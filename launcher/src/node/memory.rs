@@ -10,6 +10,8 @@ use std::path::PathBuf;
 
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
+use crate::elf;
+
 /// The programs that have come, by their number in the job.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
@@ -48,17 +50,17 @@ fn create() -> io::Result<File> {
 #[derive(Debug)]
 pub(super) struct InMemory {
     file: File,
-    /// An interpreter opens it again.
+    /// It is no binary: an interpreter, or a shell, opens it again.
     pub(super) is_script: bool,
 }
 
 impl InMemory {
     fn of(file: &File) -> io::Result<InMemory> {
-        let mut start = [0; 2];
+        let mut start = [0; elf::MAGIC.len()];
         let length = file.read_at(&mut start, 0)?;
         Ok(InMemory {
             file: file.try_clone()?,
-            is_script: start[..length] == *b"#!",
+            is_script: start[..length] != *elf::MAGIC,
         })
     }
 

@@ -20,6 +20,7 @@ mod segment;
 mod shortage;
 mod spawn;
 mod start;
+mod strangers;
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -29,7 +30,6 @@ use mpi_lite::boot::protocol::{FromRank, ToRank};
 use nix::sys::wait::WaitStatus;
 use nix::unistd::Pid;
 
-use crate::failure::LAUNCH;
 use crate::guard::Guard;
 use crate::poll::{Interests, Token, earlier};
 use crate::stall::source::Source;
@@ -42,12 +42,12 @@ use lines::LINE_MAX;
 use memory::Memory;
 use question::Question;
 use rank::RankProcess;
-use segment::Refusal;
 use shortage::Shortage;
 pub(crate) use spawn::inherited_descriptors;
 pub use spawn::{Inherited, set_nonblocking};
 use start::Assigner;
 pub(crate) use start::DESCRIPTORS_OF_NODE;
+use strangers::Strangers;
 
 /// After how long in state T a rank is reported.
 pub const STOPPED_FOR: Duration = Duration::from_secs(10);
@@ -67,6 +67,7 @@ pub struct Node {
     job: Option<Assigner>,
     /// For programs of MPICH, unless the ranks run one of ours.
     pmi: Option<pmi::Sockets>,
+    strangers: Strangers,
     input: Option<RankInput>,
     /// Programs that were sent.
     memory: Memory,
@@ -101,6 +102,7 @@ impl Node {
             shortage: Shortage::new(),
             job: None,
             pmi: None,
+            strangers: Strangers::new(),
             input: None,
             memory: Memory::default(),
             reports: VecDeque::new(),
@@ -231,6 +233,7 @@ impl Node {
             _ => None,
         };
         first = earlier(first, self.question.as_ref().and_then(Question::ends_at));
+        first = earlier(first, self.strangers.wake_at());
         for rank in &self.ranks {
             let sources = [&rank.output, &rank.error].into_iter().flatten();
             for source in sources.filter(|_| self.has_room()) {
@@ -282,6 +285,7 @@ impl Node {
                 self.reports.push_back(Report::Stopped { rank: rank.rank });
             }
         }
+        self.look_for_strangers(now);
         if matches!(self.ending, Ending::Asked(kill_at) if kill_at <= now) {
             self.kill_all();
         }
@@ -312,6 +316,7 @@ impl Node {
         // Its last messages come before its end: an abort explains the exit status.
         self.hear_channel(place);
         self.hear_pmi(place);
+        self.end_stranger(place);
         let rank = &mut self.ranks[place];
         rank.ended = Some(ended);
         rank.stopped_since = None;
@@ -374,26 +379,6 @@ impl Node {
             }
         };
         self.reports.push_back(report);
-    }
-
-    /// Gives a rank that is in Init its assignment, and what the ranks of the node share.
-    fn assign(&mut self, place: usize) -> Report {
-        let job = self.job.as_mut().expect("ranks are started by a job");
-        let rank = &mut self.ranks[place];
-        match job.assign(place) {
-            Ok(frame) => {
-                rank.channel.send(frame);
-                Report::Init { rank: rank.rank }
-            }
-            Err(Refusal::System(reason)) => Report::Refused {
-                code: LAUNCH,
-                reason: format!("no shared memory (--transport shm): {reason}"),
-            },
-            Err(Refusal::Ahead) => Report::Broken {
-                rank: rank.rank,
-                reason: "called Init again and again, but other ranks of its host did not".into(),
-            },
-        }
     }
 
     fn give_input(&mut self, bytes: &[u8]) {
@@ -481,6 +466,7 @@ pub(crate) mod tests {
             programs: vec![wire::Program {
                 number: 0,
                 file: ByteBuf::from(program.as_bytes()),
+                is_from_path: false,
                 arguments: std::iter::once(&program)
                     .chain(arguments)
                     .map(bytes)

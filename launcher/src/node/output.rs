@@ -25,6 +25,7 @@ impl Node {
         match heard {
             Heard::Nothing => false,
             Heard::Bytes(bytes) => {
+                self.strangers.look_at_writer(place, now);
                 self.report_output(number, stream, bytes);
                 !is_at_end
             }

@@ -7,14 +7,13 @@ use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read};
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
 
 use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, send};
 
 use super::Node;
 use super::spawn::{high, variable};
-use crate::elf::{self, Mpi};
+use crate::elf::Mpi;
 use crate::environment::Variable;
 use crate::failure::Failure;
 use crate::pmi::server::{Action, Server};
@@ -152,14 +151,13 @@ impl Sockets {
 }
 
 impl Node {
-    /// Gives the ranks channels for PMI if one of their programs may need it.
-    pub(super) fn offer_pmi<'a>(
+    /// Gives the ranks channels for PMI if one of their programs, which are of these MPIs, may need
+    /// it.
+    pub(super) fn offer_pmi(
         &mut self,
         start: &Start,
-        programs: impl Iterator<Item = &'a Path>,
+        owners: &[Option<Mpi>],
     ) -> Result<(), Failure> {
-        let owners = programs.map(|program| elf::mpi_of(program).map(|(mpi, _)| mpi));
-        let owners: Vec<Option<Mpi>> = owners.collect();
         if owners.iter().all(|owner| *owner == Some(Mpi::Own)) {
             return Ok(());
         }
@@ -170,6 +168,7 @@ impl Node {
             Ok(()) => {}
         }
         self.pmi = Some(Sockets::new(start));
+        self.strangers.have_pmi();
         Ok(())
     }
 
@@ -203,6 +202,7 @@ impl Node {
                 Action::Report(place, event) => {
                     let rank = &mut self.ranks[place];
                     rank.aborts |= matches!(event, Event::Abort { .. });
+                    self.strangers.clear(place);
                     let rank = rank.rank;
                     self.reports.push_back(Report::Pmi { rank, event });
                 }

@@ -1,15 +1,21 @@
-//! Ranks that the system killed since memory was short.
+//! Ranks that were killed since they had too little memory.
 
 use std::path::PathBuf;
 
 use mpi_lite::machine;
+use nix::sys::resource::{Resource, getrlimit, rlim_t};
 use nix::sys::signal::Signal;
 
 use crate::wire::Ended;
 
-/// How many processes the system has killed, of those that count together with this one.
+/// A stack below this is too small for many a program; the usual limit is 8 MiB.
+const LITTLE_STACK: rlim_t = 1 << 20;
+
+/// How many processes the system has killed, of those that count together with this one; and what
+/// the stack of a rank may take.
 #[derive(Debug)]
 pub(super) struct Shortage {
+    stack_bytes: rlim_t,
     /// The folder of `proc` and `sys`.
     root: PathBuf,
     kills: u64,
@@ -23,11 +29,20 @@ impl Shortage {
 
     fn below(root: PathBuf) -> Shortage {
         let kills = machine::memory_kills(&root);
-        Shortage { root, kills }
+        let stack = getrlimit(Resource::RLIMIT_STACK);
+        Shortage {
+            stack_bytes: stack.map_or(rlim_t::MAX, |(soft, _)| soft),
+            root,
+            kills,
+        }
     }
 
     /// Returns how a rank ended that this signal killed.
     pub(super) fn explain(&mut self, signal: Signal) -> Ended {
+        if signal == Signal::SIGSEGV && self.stack_bytes < LITTLE_STACK {
+            let limit = self.stack_bytes;
+            return Ended::LittleStack { limit };
+        }
         if signal != Signal::SIGKILL {
             return Ended::Killed(signal as i32);
         }
@@ -97,6 +112,20 @@ mod tests {
                 shortage.explain(Signal::SIGKILL),
                 Ended::OutOfMemory { limit }
             );
+            assert_eq!(shortage.explain(Signal::SIGKILL), Ended::Killed(9));
+        }
+    }
+
+    #[test]
+    fn a_little_stack_may_be_why_a_rank_went_beyond_its_memory() {
+        let root = system(&[]);
+        let mut shortage = Shortage::below(root.path().into());
+        for (stack_bytes, expected) in [
+            (64 << 10, Ended::LittleStack { limit: 64 << 10 }),
+            (8 << 20, Ended::Killed(11)),
+        ] {
+            shortage.stack_bytes = stack_bytes;
+            assert_eq!(shortage.explain(Signal::SIGSEGV), expected);
             assert_eq!(shortage.explain(Signal::SIGKILL), Ended::Killed(9));
         }
     }

@@ -16,7 +16,7 @@ use nix::sys::resource::{Resource, rlim_t, setrlimit};
 use nix::sys::signal::Signal;
 use nix::unistd::{Pid, getppid, pipe2};
 
-use super::child::{Child, Stdin};
+use super::child::{Child, Stdin, Stopped};
 use super::memory::InMemory;
 use crate::environment::Variable;
 use crate::signals;
@@ -165,7 +165,11 @@ impl Program {
     /// # Errors
     ///
     /// The system's reason: of making descriptors or the process, or of executing the file.
-    pub(super) fn spawn(&self, role: Role, guard: Option<BorrowedFd<'_>>) -> io::Result<Spawned> {
+    pub(super) fn spawn(
+        &self,
+        role: Role,
+        guard: Option<BorrowedFd<'_>>,
+    ) -> Result<Spawned, Stopped> {
         let (boot, rank_boot) = UnixStream::pair()?;
         let boot = high(boot.into());
         let (output, rank_output) = output_pipe()?;

@@ -4,10 +4,12 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
-use mpi_lite::boot::protocol::ToRank;
+use mpi_lite::boot::protocol::{Secure, ToRank};
 use mpi_lite::boot::{Assignment, Secret};
 use mpi_lite::hosts::Hosts;
+use mpi_lite::machine;
 use nix::errno::Errno;
 use nix::sched::CpuSet;
 use nix::unistd::{getpgrp, tcgetpgrp};
@@ -15,16 +17,18 @@ use nix::unistd::{getpgrp, tcgetpgrp};
 use super::Node;
 use super::bound::Bound;
 use super::channel::Outgoing;
-use super::child::Stdin;
+use super::child::{Stdin, Step, Stopped};
 use super::memory::InMemory;
 use super::rank::RankProcess;
 use super::segment::{Refusal, Rounds};
 use super::spawn::{self, Inherited, Program, Role, variable};
 use crate::address;
+use crate::elf::{self, Mpi};
 use crate::environment::{self, Base, Variable};
-use crate::failure::{Failure, NOT_EXECUTABLE, NOT_FOUND, printable};
+use crate::failure::{Failure, LAUNCH, NOT_EXECUTABLE, NOT_FOUND, printable};
 use crate::group::Group;
 use crate::guard::Guard;
+use crate::other_mpi;
 use crate::program;
 use crate::wire::{self, Input, Report, Start};
 
@@ -51,17 +55,24 @@ impl Node {
             .map(|program| self.program(start, program))
             .collect();
         let programs = programs?;
+        check_other_mpis(start, &programs)?;
         let bound = Bound::new(start)?;
         self.reports.extend(bound.reports(start));
-        self.offer_pmi(start, programs.iter().map(Program::file))?;
+        let owners = programs.iter().map(|it| elf::mpi_of(it.file()));
+        let owners: Vec<Option<Mpi>> = owners.map(|it| it.map(|(mpi, _)| mpi)).collect();
+        self.offer_pmi(start, &owners)?;
         // Without it only what the ranks of a killed launcher have started lives on.
         self.guard = Guard::new(self.silent_for, self.records.as_deref()).ok();
         for place in 0..start.ranks.len() {
             let rank = start.ranks[place];
-            let program = &programs[start.program_of[place] as usize];
+            let number = start.program_of[place] as usize;
+            let program = &programs[number];
             let process = self
                 .spawn(program, start, place, bound.cpus(place))
-                .map_err(|error| not_spawned(rank, program, &error))?;
+                .map_err(|stopped| not_spawned(rank, program, &stopped))?;
+            // A single rank meets nobody; and ours will call Init.
+            let is_watched = start.hosts.len() > 1 && owners[number] != Some(Mpi::Own);
+            self.strangers.add(process.pid, is_watched, Instant::now());
             self.reports.push_back(Report::Started {
                 rank,
                 pid: process.pid.as_raw(),
@@ -103,11 +114,7 @@ impl Node {
             .map(|(_, value)| &**value);
         let first = program.path.as_ref().map(|path| bytes_to_os(path));
         let path = program::search_path(first.as_deref(), path);
-        let name = bytes_to_os(&program.file);
-        let (file, memory) = match find_program(&name, &directory, path.as_deref()) {
-            Err(failure) if failure.code == NOT_FOUND => self.sent_program(program, failure)?,
-            found => (found?, None),
-        };
+        let (file, memory) = self.find_program(program, &directory, path.as_deref())?;
         let first = start.libraries.as_ref().map(|path| bytes_to_os(path));
         add_library_path(&mut variables, first);
         let arguments = program.arguments.iter().map(|it| bytes_to_os(it)).collect();
@@ -121,23 +128,60 @@ impl Node {
         .map_err(|error| Failure::launch(format!("the program cannot be executed: {error}")))
     }
 
-    /// The program as `mpirun` has sent it; without it `failure` stands.
-    fn sent_program(
+    /// The path that `mpirun` found on its own host; else what it has sent; else, if it was found
+    /// in PATH there, what this node has in its own.
+    fn find_program(
         &self,
         program: &wire::Program,
-        failure: Failure,
+        directory: &Path,
+        path: Option<&OsStr>,
     ) -> Result<(PathBuf, Option<InMemory>), Failure> {
-        let memory = match self.memory.program(program.number) {
-            None => return Err(failure),
-            Some(Ok(memory)) => memory,
-            Some(Err(reason)) => {
-                let shown = printable(&bytes_to_os(&program.file).to_string_lossy());
-                return Err(Failure::launch(format!(
-                    "--preload: there is no memory for program '{shown}': {reason}"
-                )));
-            }
+        let name = bytes_to_os(&program.file);
+        let missing = match program::find(&name, directory, path) {
+            Err(failure) if failure.code == NOT_FOUND => failure,
+            found => return Ok((found?, None)),
         };
-        Ok((memory.path(), Some(memory)))
+        if let Some(memory) = self.sent_program(program)? {
+            return Ok((memory.path(), Some(memory)));
+        }
+        let base = Path::new(&name).file_name();
+        let base = base.filter(|_| program.is_from_path);
+        match base.and_then(|base| program::find(base, directory, path).ok()) {
+            Some(found) => Ok((found, None)),
+            None => Err(missing),
+        }
+    }
+
+    /// The program as `mpirun` has sent it, if it has.
+    fn sent_program(&self, program: &wire::Program) -> Result<Option<InMemory>, Failure> {
+        let memory = self.memory.program(program.number).transpose();
+        memory.map_err(|reason| {
+            let shown = printable(&bytes_to_os(&program.file).to_string_lossy());
+            Failure::launch(format!(
+                "--preload: there is no memory for program '{shown}': {reason}"
+            ))
+        })
+    }
+
+    /// Gives a rank that is in Init its assignment, and what the ranks of the node share.
+    pub(super) fn assign(&mut self, place: usize) -> Report {
+        let job = self.job.as_mut().expect("ranks are started by a job");
+        let rank = &mut self.ranks[place];
+        match job.assign(place) {
+            Ok(frame) => {
+                rank.channel.send(frame);
+                self.strangers.clear(place);
+                Report::Init { rank: rank.rank }
+            }
+            Err(Refusal::System(reason)) => Report::Refused {
+                code: LAUNCH,
+                reason: format!("no shared memory (--transport shm): {reason}"),
+            },
+            Err(Refusal::Ahead) => Report::Broken {
+                rank: rank.rank,
+                reason: "called Init again and again, but other ranks of its host did not".into(),
+            },
+        }
     }
 
     fn spawn(
@@ -146,7 +190,7 @@ impl Node {
         start: &Start,
         place: usize,
         cpus: Option<CpuSet>,
-    ) -> io::Result<RankProcess> {
+    ) -> Result<RankProcess, Stopped> {
         let rank = start.ranks[place];
         let is_inherited = start.input == Input::Inherited(rank);
         let has_own_group = !(is_inherited && is_in_foreground());
@@ -184,7 +228,11 @@ impl Node {
         } else {
             Group::by_number(spawned.pid)
         };
-        RankProcess::new(rank, spawned, has_own_group.then_some(group))
+        Ok(RankProcess::new(
+            rank,
+            spawned,
+            has_own_group.then_some(group),
+        )?)
     }
 }
 
@@ -290,14 +338,13 @@ fn count(number: usize) -> u32 {
     u32::try_from(number).expect("a job has at most a million ranks")
 }
 
-/// The path that `mpirun` found on its own host, or else the name in this node's PATH.
-fn find_program(name: &OsStr, directory: &Path, path: Option<&OsStr>) -> Result<PathBuf, Failure> {
-    program::find(name, directory, path).or_else(|failure| {
-        let base = Path::new(name)
-            .file_name()
-            .filter(|_| failure.code == NOT_FOUND);
-        let found = base.and_then(|base| program::find(base, directory, path).ok());
-        found.ok_or(failure)
+/// Refuses what `mpirun` could not look at, since it is on this node alone.
+fn check_other_mpis(start: &Start, programs: &[Program]) -> Result<(), Failure> {
+    let seal = (start.secure != Secure::Cookie).then(|| format!("--secure={}", start.secure));
+    programs.iter().try_for_each(|program| {
+        let shown = program.name();
+        let shown = shown.to_string_lossy();
+        other_mpi::check(program.file(), &shown, start.hosts.len(), seal.as_deref())
     })
 }
 
@@ -330,12 +377,19 @@ fn own_library_directory() -> Option<PathBuf> {
         .then_some(directory)
 }
 
-/// Why a rank could not be made: the file cannot be executed, or the system is out of something.
-fn not_spawned(rank: u32, program: &Program, error: &io::Error) -> Failure {
-    let code = match error.raw_os_error().map(Errno::from_raw) {
-        Some(Errno::ENOENT) => NOT_FOUND,
-        Some(Errno::EACCES | Errno::EPERM | Errno::ENOEXEC) => NOT_EXECUTABLE,
-        _ => return Failure::launch(format!("rank {rank} cannot be started: {error}")),
+/// Why a rank could not be made: the file cannot be executed, the system is out of something, or it
+/// forbids what a rank needs before its program.
+fn not_spawned(rank: u32, program: &Program, stopped: &Stopped) -> Failure {
+    let Stopped { step, error } = stopped;
+    let code = match (step, error.raw_os_error().map(Errno::from_raw)) {
+        (Some(Step::Program), Some(Errno::ENOENT)) => NOT_FOUND,
+        (Some(Step::Program), Some(Errno::EACCES | Errno::EPERM | Errno::ENOEXEC)) => {
+            NOT_EXECUTABLE
+        }
+        (step, _) => {
+            let what = step.map_or(String::new(), |step| format!(" ({})", step.in_words()));
+            return Failure::launch(machine::cannot(&format!("start rank {rank}{what}"), error));
+        }
     };
     let shown = printable(&program.name().to_string_lossy());
     Failure {
@@ -346,4 +400,83 @@ fn not_spawned(rank: u32, program: &Program, error: &io::Error) -> Failure {
 
 fn bytes_to_os(bytes: &[u8]) -> OsString {
     OsString::from_vec(bytes.to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::inherited;
+    use super::*;
+
+    fn program(file: &str, directory: &str) -> Program {
+        let name = vec![file.into()];
+        Program::new(
+            (file.into(), None),
+            name,
+            &[],
+            directory.into(),
+            inherited(),
+        )
+        .expect("no byte is 0")
+    }
+
+    fn stopped(program: &Program) -> Stopped {
+        let role = Role {
+            variables: Vec::new(),
+            pmi: None,
+            input: Stdin::Null,
+            has_own_group: true,
+            cpus: None,
+        };
+        program.spawn(role, None).expect_err("it cannot run")
+    }
+
+    #[test]
+    fn a_process_that_cannot_be_made_says_at_which_step() {
+        let failed = stopped(&program("/bin/true", "/nowhere"));
+        assert_eq!(failed.step, Some(Step::Directory));
+        let failed = stopped(&program("/nowhere/p", "/"));
+        assert_eq!(failed.step, Some(Step::Program));
+    }
+
+    #[test]
+    fn a_program_is_to_blame_for_its_own_step_alone() {
+        let cases = [
+            (
+                Some(Step::Program),
+                Errno::ENOENT,
+                NOT_FOUND,
+                "program 'p' cannot be executed: ",
+            ),
+            (
+                Some(Step::Program),
+                Errno::EPERM,
+                NOT_EXECUTABLE,
+                "program 'p' cannot be executed: ",
+            ),
+            (
+                Some(Step::Null),
+                Errno::ENOENT,
+                LAUNCH,
+                "cannot start rank 3 (open /dev/null as its input): No such file",
+            ),
+            (
+                Some(Step::Group),
+                Errno::EPERM,
+                LAUNCH,
+                "cannot start rank 3 (give its process a group of its own): Operation not perm",
+            ),
+            (
+                None,
+                Errno::EAGAIN,
+                LAUNCH,
+                "cannot start rank 3: Resource temporarily unavailable",
+            ),
+        ];
+        for (step, errno, code, start) in cases {
+            let error = errno.into();
+            let failure = not_spawned(3, &program("p", "/"), &Stopped { step, error });
+            assert_eq!(failure.code, code, "{failure}");
+            assert!(failure.text.starts_with(start), "{failure}");
+        }
+    }
 }

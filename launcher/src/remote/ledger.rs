@@ -20,6 +20,8 @@ struct Entry {
     /// It was reported what it is bound to.
     is_bound: bool,
     is_started: bool,
+    /// It was reported to have loaded another MPI.
+    is_stranger: bool,
     has_ended: bool,
     course: Course,
     pmi: Account,
@@ -85,6 +87,7 @@ impl Ledger {
             rank: *rank,
             is_bound: false,
             is_started: false,
+            is_stranger: false,
             has_ended: false,
             course: Course::default(),
             pmi: Account::default(),
@@ -241,6 +244,14 @@ impl Ledger {
                 return Err(impossible(&format!("rank {rank} has ended twice")));
             }
             Report::Ended { .. } => entry.has_ended = true,
+            Report::Stranger { .. } => {
+                let is_known = std::mem::replace(&mut entry.is_stranger, true) || entry.has_ended;
+                if is_known || entry.course.phase() != Phase::Silent {
+                    return Err(impossible(&format!(
+                        "rank {rank} loads another MPI too late or twice"
+                    )));
+                }
+            }
             Report::Pmi { event, .. } => {
                 let entered = entry.pmi.enter(event);
                 entered.map_err(|why| impossible(&format!("rank {rank} {why}")))?;
@@ -369,6 +380,18 @@ mod tests {
         enter(&mut ledger, &Report::Started { rank: 1, pid: 4711 }).unwrap();
         assert!(enter(&mut ledger, &bound(1)).is_err());
         assert!(enter(&mut ledger, &bound(2)).is_err());
+    }
+
+    #[test]
+    fn a_rank_loads_another_mpi_once_and_instead_of_calling_init() {
+        let mut ledger = ledger();
+        let stranger = |rank| Report::Stranger {
+            rank,
+            library: String::new(),
+        };
+        assert!(enter(&mut ledger, &stranger(0)).is_err());
+        assert_eq!(enter(&mut ledger, &stranger(1)), Ok(()));
+        assert!(enter(&mut ledger, &stranger(1)).is_err());
     }
 
     #[test]

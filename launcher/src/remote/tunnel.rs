@@ -65,6 +65,7 @@ impl Tunnel {
                         let signal = Signal::try_from(signal).unwrap_or(Signal::SIGKILL);
                         WaitStatus::Signaled(pid, signal, false)
                     }
+                    Ended::LittleStack { .. } => WaitStatus::Signaled(pid, Signal::SIGSEGV, false),
                     Ended::OutOfMemory { .. } => WaitStatus::Signaled(pid, Signal::SIGKILL, false),
                 });
                 self.fate.complain(complaints.as_bytes());

@@ -258,6 +258,24 @@ impl Drop for Scratch {
     }
 }
 
+/// Makes `program` in the folder, which asks for the library of this name: for `mpirun` it is of
+/// the MPI that has such a one.
+pub(crate) fn link_with(scratch: &Scratch, library: &str) {
+    scratch.write("library.c", "int MPI_Init(void) { return 0; }", 0o644);
+    scratch.write(
+        "program.c",
+        "int MPI_Init(void); int main(void) { return MPI_Init(); }",
+        0o644,
+    );
+    let build = format!(
+        "cc -shared -fPIC -Wl,-soname,{library} library.c -o libmpi.so && \
+         cc program.c -L. -lmpi -o program"
+    );
+    let mut sh = Command::new("sh");
+    let built = sh.args(["-c", &build]).current_dir(scratch.path());
+    assert!(built.status().expect("there is a shell").success());
+}
+
 /// What ssh does, on this machine: it skips the options and gives the command to a shell. The
 /// shell is noisy, as one with an unlucky start-up file.
 const FAKE_SSH: &str = r#"#!/bin/sh
