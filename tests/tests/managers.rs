@@ -83,11 +83,13 @@ fn a_job_of_twenty_ranks_starts_under_hydra_and_flux() {
 /// Runs a script in a network of its own, where Unix sockets without a file have their names, too.
 /// `"$@"` is what follows.
 fn namespace(script: &str) -> Job {
-    let line = "unshare -n ip link set lo up";
-    let mut words = line.split(' ');
-    let tried = Command::new(words.next().unwrap()).args(words).output();
+    const TRIED: [&str; 6] = ["-n", "ip", "link", "set", "lo", "up"];
+    let tried = Command::new("unshare").args(TRIED).output();
     let is_possible = tried.is_ok_and(|output| output.status.success());
-    assert!(is_possible, "`{line}` is needed (root, package iproute2)");
+    assert!(
+        is_possible,
+        "`unshare -n ip link set lo up` must work (root, package iproute2)"
+    );
     let script = format!("set -e; ip link set lo up; {script}");
     Job::new("unshare").args(["-n", "sh", "-c", &script, "sh"])
 }

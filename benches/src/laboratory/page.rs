@@ -217,24 +217,44 @@ fn lines(panel: &Panel, outcome: &Outcome, all: &Measurements) -> LinePlot {
         }
     };
     let series = outcome.contenders.iter().map(at).collect();
-    let missing = outcome.contenders.iter().flat_map(|who| {
-        let lacks = |it: &&String| all.median(who, &panel.what(it)).is_none();
-        panel.subjects.iter().filter(lacks).map(move |subject| {
-            format!(
-                "{who}, {subject}: {}",
-                reason(all, who, &panel.what(subject))
-            )
-        })
-    });
-    let notes = missing.collect();
     LinePlot {
         title: panel.title.clone(),
         subtitle: subtitle(panel),
         y: panel.unit.clone(),
         series,
-        notes,
+        notes: missing(panel, outcome, all),
         x: ticks,
     }
+}
+
+/// Which figures of a panel are missing, and why: a line for all contenders that lack the same ones
+/// for the same reason.
+fn missing(panel: &Panel, outcome: &Outcome, all: &Measurements) -> Vec<String> {
+    let mut gaps: Vec<(Vec<&str>, Vec<&str>, String)> = Vec::new();
+    for who in &outcome.contenders {
+        let lacks = |it: &&String| all.median(who, &panel.what(it)).is_none();
+        let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
+        for subject in panel.subjects.iter().filter(lacks) {
+            let why = reason(all, who, &panel.what(subject));
+            match reasons.iter_mut().find(|known| known.0 == why) {
+                Some((_, subjects)) => subjects.push(subject),
+                None => reasons.push((why, vec![subject])),
+            }
+        }
+        for (why, subjects) in reasons {
+            match gaps
+                .iter_mut()
+                .find(|gap| (&gap.1, &gap.2) == (&subjects, &why))
+            {
+                Some((contenders, ..)) => contenders.push(who),
+                None => gaps.push((vec![who], subjects, why)),
+            }
+        }
+    }
+    let line = |(contenders, subjects, why): &(Vec<&str>, Vec<&str>, String)| {
+        format!("{}, {}: {why}", contenders.join(", "), subjects.join(", "))
+    };
+    gaps.iter().map(line).collect()
 }
 
 fn bars(panel: &Panel, outcome: &Outcome, all: &Measurements) -> BarPlot {
@@ -349,6 +369,26 @@ mod tests {
         };
         assert_eq!(name, "farm.svg");
         assert!(svg.contains("tcp, 2 %: did not end in 4 s"));
+    }
+
+    #[test]
+    fn contenders_that_lack_the_same_figures_for_the_same_reason_share_a_line() {
+        let (many, slow) = ("more than 512 nodes", "did not end in 4 s");
+        let figures = [
+            ("rmpp", [Ok(90.0), Err(slow)]),
+            ("unet", [Err(many), Err(many)]),
+            ("sctp", [Err(many), Err(many)]),
+            ("tcp", [Err(many), Err(slow)]),
+        ];
+        let outcome = outcome(Better::Larger, &figures);
+        let notes = missing(&outcome.panels[0], &outcome, &outcome.measurements());
+        let expected = [
+            "rmpp, 2 %: did not end in 4 s",
+            "unet, sctp, 0 %, 2 %: more than 512 nodes",
+            "tcp, 0 %: more than 512 nodes",
+            "tcp, 2 %: did not end in 4 s",
+        ];
+        assert_eq!(notes, expected);
     }
 
     #[test]

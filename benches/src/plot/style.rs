@@ -12,7 +12,7 @@ pub(super) const AXIS: RGBColor = RGBColor(129, 139, 152);
 pub(super) const FRAME: RGBColor = RGBColor(209, 217, 224);
 
 /// Each colour as `plotters` writes it, and what stands in its place on a dark card.
-const DARK: [(&str, &str); 14] = [
+const DARK: [(&str, &str); 15] = [
     ("#FFFFFF", "#0d1117"),
     ("#1F2328", "#f0f6fc"),
     ("#59636E", "#9198a1"),
@@ -27,6 +27,7 @@ const DARK: [(&str, &str); 14] = [
     ("#A0A8B0", "#6e7681"),
     ("#CC79A7", "#dd9ac0"),
     ("#009E73", "#2fc79b"),
+    ("#8C5A2B", "#c9955f"),
 ];
 
 /// The style sheet for dark pages: a rule of it counts more than the attribute that it looks at.
@@ -77,6 +78,7 @@ impl Style {
             peer if peer.starts_with("Open MPI") => ((213, 94, 0), Marker::Square),
             peer if peer.starts_with("MPICH 5") => ((0, 158, 115), Marker::Cross),
             peer if peer.starts_with("MPICH") => ((230, 159, 0), Marker::Cross),
+            peer if peer.starts_with("Intel MPI") => ((140, 90, 43), Marker::Triangle),
             _ => ((0, 114, 178), Marker::Circle),
         };
         let (red, green, blue) = colour;
@@ -103,6 +105,7 @@ mod tests {
             "Open MPI 5.0",
             "MPICH 4.0",
             "MPICH 5.0",
+            "Intel MPI 2021.19",
         ];
         let of_contenders = names.map(|name| Style::of(name).colour);
         let others = [INK, QUIET, GRID, AXIS, FRAME, RGBColor(255, 255, 255)];
@@ -115,7 +118,7 @@ mod tests {
 
     #[test]
     fn contenders_of_one_picture_look_different() {
-        let pictures: [&[&str]; 4] = [
+        let pictures: [&[&str]; 3] = [
             &[
                 "rmpp",
                 "rmpp classic",
@@ -136,15 +139,11 @@ mod tests {
                 "mpi-lite auto",
                 "mpi-lite rmpp",
                 "Open MPI 4.1",
-                "MPICH 4.0",
-                "raw cache line",
-            ],
-            &[
-                "mpi-lite auto",
-                "Open MPI 4.1",
                 "Open MPI 5.0",
                 "MPICH 4.0",
                 "MPICH 5.0",
+                "Intel MPI 2021.19",
+                "raw cache line",
             ],
         ];
         for names in pictures {

@@ -144,7 +144,7 @@ impl Capture {
         self.folder = None;
         let records = records.map_err(|error| error.to_string());
         if let Some(file) = &mut self.packets {
-            match written(&records, file, |merge, file| write_pcapng(merge, file)) {
+            match written(&records, file, write_pcapng) {
                 Ok(limited) => closing.notes.extend(limited),
                 Err(line) => closing.losses.push(line),
             }

@@ -1,8 +1,8 @@
 //! Reports of snapshots made by hand.
 
 use mpi_lite::boot::state::{
-    Address, CommunicatorState, EndsWith, HeldMessage, MessageKind, Operation, Partitions, Peer,
-    RankState, Run, ThreadState, Wanted,
+    Address, CommunicatorState, EndsWith, FailedCall, HeldMessage, MessageKind, Operation,
+    Partitions, Peer, RankState, Run, ThreadState, Wanted,
 };
 
 use super::*;
@@ -1120,6 +1120,10 @@ impl Dice {
                 threads_left_out: self.number() / 6,
                 may_go_on: self.roll(4) == 0,
                 last_call: self.words(),
+                failed_call: FailedCall {
+                    name: self.words(),
+                    why: self.words(),
+                },
                 unexpected: self.list(12, Dice::held),
                 unexpected_left_out: u64::MAX,
                 communicators: self.list(6, Dice::communicator),
