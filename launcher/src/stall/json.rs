@@ -2,7 +2,7 @@
 //! `docs/stall-json.md` has the fields.
 
 use mpi_lite::boot::state::{
-    Address, COMMUNICATORS_MAX, EndsWith, HeldMessage, LISTED_MAX, Operation, RankState,
+    Address, COMMUNICATORS_MAX, EndsWith, HeldMessage, LISTED_MAX, Operation, Peer, RankState,
     ThreadState, Wanted,
 };
 use serde_json::{Value, json};
@@ -88,6 +88,9 @@ impl Finding<'_> {
         object["threads_left_out"] = (u64::from(state.threads_left_out) + more).into();
         object["unexpected"] = unexpected.collect();
         object["unexpected_left_out"] = state.unexpected_left_out.into();
+        let awaited = state.awaited.iter().take(LISTED_MAX);
+        let awaited = awaited.map(|wanted| self.wanted_json(rank, "receive", wanted));
+        object["awaited"] = awaited.collect();
         object["communicators"] = communicators.collect();
     }
 
@@ -179,7 +182,7 @@ impl Finding<'_> {
         json!({
             "kind": kind,
             "communicator": self.name(self.communicators.id(rank, wanted.context)),
-            "source": wanted.source.map(|source| source.world),
+            "source": wanted.source.and_then(known),
             "tag": wanted.tag,
             "room": wanted.room,
         })
@@ -188,7 +191,7 @@ impl Finding<'_> {
     fn held_message(&self, rank: u32, held: &HeldMessage) -> Value {
         json!({
             "communicator": self.name(self.communicators.id(rank, held.context)),
-            "source": held.source.world,
+            "source": known(held.source),
             "tag": held.tag,
             "bytes": held.bytes,
             "collective": printable(&held.collective),
@@ -258,6 +261,11 @@ fn frame(address: &Address) -> Value {
         "into_function": address.into_function,
         "line": printable(&address.line),
     })
+}
+
+/// The rank of a process, if it is known.
+fn known(peer: Peer) -> Option<u32> {
+    (peer.world != Peer::UNKNOWN).then_some(peer.world)
 }
 
 fn doing(nature: Nature) -> &'static str {

@@ -57,11 +57,14 @@ impl Finding<'_> {
         }
     }
 
-    /// `rank 6`, or `rank 6 (3 in "halo")` if the communicator numbers it otherwise.
+    /// `rank 6`, or `rank 6 (3 in "halo")` if the communicator numbers it otherwise; `rank 3 of
+    /// communicator 200` if the rank that names it has not made that communicator (yet).
     pub(super) fn peer(&self, peer: Peer, id: Id) -> String {
-        match peer.rank == peer.world {
-            true => format!("rank {}", peer.world),
-            false => format!("rank {} ({} in {})", peer.world, peer.rank, self.name(id)),
+        let Peer { rank, world } = peer;
+        match world {
+            Peer::UNKNOWN => format!("rank {rank} of {}", self.name(id)),
+            _ if rank == world => format!("rank {world}"),
+            _ => format!("rank {world} ({rank} in {})", self.name(id)),
         }
     }
 

@@ -43,6 +43,8 @@ pub struct RankState {
     pub unexpected: Vec<HeldMessage>,
     /// How many more of them there are.
     pub unexpected_left_out: u64,
+    /// Receives of collectives that go on beside the program, whose messages have not come.
+    pub awaited: Vec<Wanted>,
     /// The communicators that the rest names, then others.
     pub communicators: Vec<CommunicatorState>,
 }
@@ -207,8 +209,14 @@ pub struct HeldMessage {
 pub struct Peer {
     /// The rank in the communicator.
     pub rank: u32,
-    /// The rank in `MPI_COMM_WORLD`.
+    /// The rank in `MPI_COMM_WORLD`; [`Peer::UNKNOWN`] if the process that tells it does not know
+    /// the communicator.
     pub world: u32,
+}
+
+impl Peer {
+    /// Stands for the rank of a process that is not known.
+    pub const UNKNOWN: u32 = u32::MAX;
 }
 
 /// A communicator of a rank.

@@ -156,6 +156,7 @@ impl Engine {
         RankState {
             unexpected: waiting.by_ref().take(LISTED_MAX).map(held).collect(),
             unexpected_left_out: waiting.count() as u64,
+            awaited: lane.awaited_beside(),
             ..RankState::default()
         }
     }
@@ -195,8 +196,21 @@ impl Lane {
         let member = members.and_then(|all| all.get(rank as usize).copied());
         Peer {
             rank,
-            world: member.map_or(u32::MAX, |member| self.delivery.peers.rank(member)),
+            world: member.map_or(Peer::UNKNOWN, |member| self.delivery.peers.rank(member)),
         }
+    }
+
+    /// The first receives of collectives beside the program that no message has matched.
+    fn awaited_beside(&self) -> Vec<Wanted> {
+        let is_beside =
+            |pattern: &Pattern| pattern.context == pattern.context.point_to_point().nonblocking();
+        let receives = self.delivery.posted.iter();
+        let receives = receives.filter(|(_, pattern)| is_beside(pattern));
+        let wanted = receives.map(|(request, pattern)| {
+            let room = self.delivery.requests.room_of(request);
+            self.wanted(pattern, room)
+        });
+        wanted.take(LISTED_MAX).collect()
     }
 
     fn wanted(&self, pattern: &Pattern, room: Option<u64>) -> Wanted {
