@@ -234,3 +234,6 @@ impl Communicator {
         }
     }
 }
+
+#[cfg(all(test, feature = "sim"))]
+mod tests;
