@@ -88,6 +88,9 @@ impl Finding<'_> {
         object["threads_left_out"] = (u64::from(state.threads_left_out) + more).into();
         object["unexpected"] = unexpected.collect();
         object["unexpected_left_out"] = state.unexpected_left_out.into();
+        let awaited = state.awaited.iter().take(LISTED_MAX);
+        let awaited = awaited.map(|wanted| self.wanted_json(rank, "receive", wanted));
+        object["awaited"] = awaited.collect();
         object["communicators"] = communicators.collect();
     }
 
@@ -183,7 +186,7 @@ impl Finding<'_> {
         let object = json!({
             "kind": kind,
             "communicator": self.name(self.communicators.id(rank, wanted.context)),
-            "source": wanted.source.map(|source| source.world),
+            "source": wanted.source.and_then(|source| source.world),
             "tag": wanted.tag,
             "room": wanted.room,
         });

@@ -33,6 +33,7 @@ fn check(state: &RankState, bytes_max: usize) -> Result<(), String> {
     };
     at_most("threads", state.threads.len(), THREADS_MAX)?;
     at_most("messages", state.unexpected.len(), LISTED_MAX)?;
+    at_most("receives", state.awaited.len(), LISTED_MAX)?;
     at_most(
         "communicators",
         state.communicators.len(),

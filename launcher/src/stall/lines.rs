@@ -247,6 +247,7 @@ impl Lines<'_, '_> {
             lines.push("another thread computes".into());
         }
         lines.extend(self.held(rank, state));
+        lines.extend(self.awaited(rank, state));
         lines.extend(self.near(rank, state));
         lines
     }
@@ -388,6 +389,29 @@ impl Lines<'_, '_> {
             more => lines.push(format!("and {more} more")),
         }
         lines
+    }
+
+    /// What the collectives beside the program lack, if the rank waits for one that all have come
+    /// to: then it is not a rank that is missing, but a message.
+    fn awaited(&self, rank: u32, state: &RankState) -> Vec<String> {
+        let communicators = &self.finding.communicators;
+        let waits = threads(state).iter().flat_map(|thread| {
+            let operations = operations(thread).iter();
+            operations.map(move |operation| Wait {
+                rank,
+                thread,
+                operation,
+            })
+        });
+        let mut meetings = waits.filter_map(|wait| Meeting::of(wait, communicators));
+        let is_complete = meetings.any(|meeting| {
+            meeting.form == Form::Nonblocking && meeting.missing(communicators).is_empty()
+        });
+        let awaited = state.awaited.iter().take(LISTED_MAX);
+        let lines = awaited
+            .filter(|_| is_complete)
+            .map(|wanted| format!("lacks a message {}", self.finding.wanted(rank, wanted)));
+        lines.collect()
     }
 
     /// Messages that receives of a rank nearly take.

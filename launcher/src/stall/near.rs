@@ -7,6 +7,7 @@ use mpi_lite::boot::state::{
     HeldMessage, LISTED_MAX, MessageKind, Operation, Peer, RankState, Wanted,
 };
 
+use super::collectives::Meeting;
 use super::communicators::{Communicators, Id};
 use super::waits::{Wait, all, operations, threads};
 use super::words::collective;
@@ -179,7 +180,8 @@ impl<'a> Messages<'a> {
     }
 
     /// Returns true if a message that a rank holds belongs to a collective in which its sender
-    /// still waits.
+    /// still waits for other members to come. Once all have come, the message may be what shows why
+    /// it does not end.
     pub(super) fn is_of_a_wait(
         &self,
         rank: u32,
@@ -205,7 +207,10 @@ impl<'a> Messages<'a> {
                 let Operation::Collective { context, .. } = operation else {
                     return false;
                 };
-                collective(wait) == held.collective && communicators.id(rank, *context) == id
+                let is_its =
+                    collective(wait) == held.collective && communicators.id(rank, *context) == id;
+                let meeting = is_its.then(|| Meeting::of(wait, communicators)).flatten();
+                meeting.is_some_and(|meeting| !meeting.missing(communicators).is_empty())
             })
         })
     }

@@ -529,6 +529,42 @@ fn a_message_of_another_collective_is_the_reason() {
     );
 }
 
+/// A rank that waits for a barrier beside the program, of so many `members`, and holds a message of
+/// it.
+fn holder_in_ibarrier(from: u32, members: u32) -> Doing {
+    let waits = thread("MPI_Wait", vec![collective("MPI_Ibarrier", None, 1)]);
+    with(state(vec![waits]), |state| {
+        state.communicators = vec![world(members, 0, 1)];
+        state.unexpected = vec![HeldMessage {
+            collective: "MPI_Ibarrier".into(),
+            ..held(from, 0)
+        }];
+        state.awaited = vec![Wanted {
+            tag: None,
+            ..wanted(from, 0)
+        }];
+    })
+}
+
+#[test]
+fn a_message_of_a_collective_is_shown_once_all_have_come_to_it() {
+    let holders = |members| {
+        [1, 0]
+            .map(|from| holder_in_ibarrier(from, members))
+            .to_vec()
+    };
+    let held = "  holds a message of MPI_Ibarrier from rank 1, 4 bytes, that nobody received";
+    let lacks = "  lacks a message from rank 1, any tag";
+    let shown = lines(holders(2));
+    assert!(shown.iter().any(|line| line == held), "{shown:?}");
+    assert!(shown.iter().any(|line| line == lacks), "{shown:?}");
+    let mut waiting = holders(3);
+    waiting.push(computes());
+    let hidden = lines(waiting);
+    let is_either = |line: &String| line.contains("holds") || line.contains("lacks");
+    assert!(!hidden.iter().any(is_either), "{hidden:?}");
+}
+
 #[test]
 fn a_short_wait_for_what_is_there_is_no_error() {
     let mut snapshot = snapshot(vec![barrier(1)]);
@@ -1126,6 +1162,7 @@ impl Dice {
                 },
                 unexpected: self.list(12, Dice::held),
                 unexpected_left_out: u64::MAX,
+                awaited: self.list(12, Dice::wanted),
                 communicators: self.list(6, Dice::communicator),
             })),
         }

@@ -64,7 +64,8 @@ impl Finding<'_> {
         }
     }
 
-    /// `rank 6`, or `rank 6 (3 in "halo")` if the communicator numbers it otherwise.
+    /// `rank 6`, or `rank 6 (3 in "halo")` if the communicator numbers it otherwise; `rank 3 of
+    /// communicator 200` if the rank that names it has not made that communicator (yet).
     pub(super) fn peer(&self, peer: Peer, id: Id) -> String {
         match (peer.world, peer.rank) {
             (Some(world), Some(rank)) if rank != world => {

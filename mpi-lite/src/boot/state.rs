@@ -45,6 +45,8 @@ pub struct RankState {
     pub unexpected: Vec<HeldMessage>,
     /// How many more of them there are.
     pub unexpected_left_out: u64,
+    /// Receives of collectives that go on beside the program, whose messages have not come.
+    pub awaited: Vec<Wanted>,
     /// The communicators that the rest names, then others.
     pub communicators: Vec<CommunicatorState>,
 }

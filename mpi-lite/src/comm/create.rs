@@ -236,3 +236,6 @@ impl Communicator {
         communicator
     }
 }
+
+#[cfg(all(test, feature = "sim"))]
+mod tests;

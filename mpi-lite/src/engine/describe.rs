@@ -256,6 +256,19 @@ impl Lane {
         })
     }
 
+    /// The first receives of collectives beside the program that no message has matched.
+    pub(super) fn awaited_beside(&self) -> Vec<Wanted> {
+        let is_beside =
+            |pattern: &Pattern| pattern.context == pattern.context.point_to_point().nonblocking();
+        let receives = self.delivery.posted.iter();
+        let receives = receives.filter(|(_, pattern)| is_beside(pattern));
+        let wanted = receives.map(|(request, pattern)| {
+            let room = self.delivery.requests.room_of(request);
+            self.wanted(pattern, room)
+        });
+        wanted.take(LISTED_MAX).collect()
+    }
+
     fn wanted(&self, pattern: &Pattern, room: Option<u64>) -> Wanted {
         let source = pattern.source.map(|source| source & RANK);
         Wanted {

@@ -120,6 +120,7 @@ impl Engine {
         RankState {
             unexpected: list.listed,
             unexpected_left_out: list.left_out,
+            awaited: lane.awaited_beside(),
             ..RankState::default()
         }
     }

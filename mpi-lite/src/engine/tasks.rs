@@ -101,7 +101,9 @@ struct Book {
 #[derive(Default)]
 pub(super) struct Tasks {
     book: Mutex<Book>,
-    /// A task may be able to go on. Read without the lock.
+    /// A task may be able to go on. Read without the lock. A thread that sets it looks for sleepers
+    /// after that, and a thread that is about to sleep says so and then reads it: so that one of
+    /// the two sees the other, all of this is in one order (`SeqCst`).
     has_due: AtomicBool,
 }
 
@@ -179,7 +181,7 @@ impl Tasks {
     /// Returns true if a task may be able to go on that no thread polls.
     #[inline]
     pub(super) fn has_due(&self) -> bool {
-        self.has_due.load(Ordering::Acquire)
+        self.has_due.load(Ordering::SeqCst)
     }
 
     /// Enters a new task. It begins when `after` has ended, or at once if there is none.
@@ -206,7 +208,7 @@ impl Tasks {
             Some(before) => before.follower = Some(number),
             None => {
                 book.note_due(number);
-                self.has_due.store(true, Ordering::Release);
+                self.has_due.store(true, Ordering::SeqCst);
             }
         }
         TaskId { number, serial }
@@ -244,7 +246,7 @@ impl Tasks {
 
     fn end(&self, book: &mut Book) {
         book.is_running = false;
-        self.has_due.store(!book.due.is_empty(), Ordering::Release);
+        self.has_due.store(!book.due.is_empty(), Ordering::SeqCst);
     }
 
     /// Stops polling by this thread before all is done.

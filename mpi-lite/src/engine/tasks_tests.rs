@@ -240,3 +240,55 @@ fn a_task_that_is_dropped_while_its_receive_is_posted_leaves_its_memory_to_the_m
         assert_eq!(engine.with(|lane| lane.survey().unexpected), 0, "{len}");
     }
 }
+
+/// The program waits in MPI, and never sleeps, while the ticker polls a task that needs the lane: a
+/// new communicator opens its port. `is_more_due`: another task is due, for which the program stays
+/// awake.
+fn ticker_needs_the_lane(policy: WaitPolicy, is_more_due: bool) {
+    let own = Link::Loopback(Loopback::new(PeerId(0)));
+    let links = Links::new(own, None, None);
+    let lane = Lane::new(PeerId(0), links, Settings::default(), vec!["here".into()]);
+    let engine = Engine::new(lane, Clock::start(), policy).unwrap();
+    let (begins, begun) = std::sync::mpsc::channel();
+    let in_task = Arc::clone(&engine);
+    let work = async move {
+        begins.send(()).unwrap();
+        while in_task.turns.load(Ordering::Relaxed) < 3 {
+            std::thread::yield_now();
+        }
+        in_task.with(|lane| lane.survey());
+        Ok(())
+    };
+    let (request, _) = engine.enter_task(job(false, Submissions::default(), work), None);
+    std::thread::scope(|scope| {
+        scope.spawn(|| engine.advance_as_ticker(engine.lane.visit().unwrap()));
+        begun.recv().unwrap();
+        if is_more_due {
+            let count = Arc::default();
+            let other = job(false, Submissions::default(), counting(&count));
+            engine.enter_task(other, None);
+        }
+        assert!(engine.wait(Some(request)).unwrap().error.is_none());
+    });
+}
+
+#[test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a thread that may never end must not hold up the test"
+)]
+fn the_ticker_gets_the_lane_for_its_task_while_the_program_waits() {
+    for (policy, is_more_due) in [
+        (WaitPolicy::SPINNING, false),
+        (WaitPolicy::BLOCKING, true),
+        (WaitPolicy::of(4, 2), true),
+    ] {
+        let (ends, end) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            ticker_needs_the_lane(policy, is_more_due);
+            ends.send(()).unwrap();
+        });
+        let ended = end.recv_timeout(std::time::Duration::from_secs(60));
+        assert!(ended.is_ok(), "{policy:?}: the wait does not end");
+    }
+}

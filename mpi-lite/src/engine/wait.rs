@@ -158,8 +158,10 @@ impl Engine {
             let has_advanced = self.advance_if_due(lane);
             if R::LEADS {
                 lane.tell_after_turn(progress, now);
-                lane.give_way();
             }
+            // The ticker may need the lane for the task that it polls, and this thread may stay
+            // awake until that task has gone on.
+            lane.give_way();
             let worked = progress == Progress::Delivered || has_advanced;
             looks = looks.wrapping_add(1);
             if worked || looks.is_multiple_of(LOOKS_PER_TIME) {

@@ -61,6 +61,13 @@ impl Posted {
         found.map(|(_, pattern)| *pattern)
     }
 
+    /// The receives that wait, in the order in which they were posted.
+    pub fn iter(&self) -> impl Iterator<Item = (Request, &Pattern)> {
+        self.queue
+            .iter()
+            .map(|(key, pattern)| (Request(key), pattern))
+    }
+
     /// The first receive that `envelope` fits, without taking it. Slow: it looks at all.
     #[must_use]
     pub fn first(&self, envelope: &Envelope) -> Option<Pattern> {
