@@ -12,6 +12,9 @@ pub use rmpp_core::{Flags, Header, Kind};
 /// What a file begins with.
 const MAGIC: [u8; 8] = *b"mpl-pkt1";
 
+/// What the file of a rank begins with that could not write all its records.
+pub(crate) const MAGIC_OF_LOSS: [u8; 8] = *b"mpl-pktX";
+
 /// The protocol RMPP. Other numbers are other protocols: 1 `gobackn`, 2 `unet`, 3 `sctp`.
 pub const RMPP: u8 = 0;
 
@@ -29,6 +32,8 @@ const HEAD_BYTES: usize = 20;
 /// What all records of a file share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Preamble {
+    /// The rank could not write all its records.
+    pub has_loss: bool,
     /// The rank that recorded.
     pub rank: u32,
     /// The greatest payload of a packet, in bytes.
@@ -42,7 +47,7 @@ impl Preamble {
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let ranks = u32::try_from(self.addresses.len()).expect("ranks fit in u32");
-        let mut bytes = MAGIC.to_vec();
+        let mut bytes = if self.has_loss { MAGIC_OF_LOSS } else { MAGIC }.to_vec();
         for number in [self.rank, self.packet_bytes, ranks] {
             bytes.extend(number.to_le_bytes());
         }
@@ -62,9 +67,11 @@ impl Preamble {
     /// # Errors
     /// Those of `from`; `UnexpectedEof` if it is cut off, `InvalidData` if it is something else.
     pub fn read(from: &mut impl Read) -> io::Result<Self> {
-        if array(from)? != MAGIC {
-            return Err(io::ErrorKind::InvalidData.into());
-        }
+        let has_loss = match array(from)? {
+            MAGIC => false,
+            MAGIC_OF_LOSS => true,
+            _ => return Err(io::ErrorKind::InvalidData.into()),
+        };
         let mut number = || array(from).map(u32::from_le_bytes);
         let (rank, packet_bytes, ranks) = (number()?, number()?, number()?);
         let mut addresses = Vec::new();
@@ -77,6 +84,7 @@ impl Preamble {
             return Err(io::ErrorKind::InvalidData.into());
         }
         Ok(Self {
+            has_loss,
             rank,
             packet_bytes,
             addresses,
@@ -219,6 +227,7 @@ mod tests {
 
     fn preamble() -> Preamble {
         Preamble {
+            has_loss: false,
             rank: 1,
             packet_bytes: 1000,
             addresses: ["10.0.0.1:7", "10.0.0.2:8", "[fd00::3]:9"]
@@ -264,6 +273,12 @@ mod tests {
         assert!(Record::read(&mut &bytes[..], 2).is_none(), "no such rank");
         bytes[18] = 3;
         assert!(Record::read(&mut &bytes[..], 3).is_none(), "no such way");
+        let lost = Preamble {
+            has_loss: true,
+            ..preamble()
+        };
+        let read = Preamble::read(&mut &lost.encode()[..]);
+        assert_eq!(read.unwrap(), lost);
         let mut bytes = preamble().encode();
         bytes[0] ^= 1;
         assert!(Preamble::read(&mut &bytes[..]).is_err());

@@ -90,6 +90,23 @@ fn the_file_has_each_datagram_that_was_counted() {
     }
 }
 
+/// A limit for the size of files stands for a disk that is full.
+#[test]
+fn records_that_a_rank_cannot_write_are_missed_and_not_status_0() {
+    let scratch = Scratch::new("packets-full");
+    let (program, file) = (build(PROGRAM, &scratch), scratch.path().join("job.pcapng"));
+    let limited = "trap '' XFSZ; ulimit -f 8; exec \"$@\"";
+    let job = Job::mpirun(2).args(["--transport", "rmpp", "--packets"]);
+    let job = job
+        .arg(&file)
+        .args(["sh", "-c", limited, "sh"])
+        .arg(program);
+    let outcome = job.args(["8", "1000", "back"]).run().expect_code(1);
+    let words = "mpirun: ranks 0, 1 could not record all packets";
+    assert!(outcome.stderr.contains(words), "{}", outcome.report());
+    assert!(packets_of(&file).values().all(|&count| count > 0));
+}
+
 #[test]
 fn shared_memory_has_no_packets() {
     let scratch = Scratch::new("packets-shm");

@@ -98,6 +98,7 @@ mod tests {
 
     fn frame(addresses: [&str; 2], way: Way) -> (Vec<u8>, usize) {
         let preamble = Preamble {
+            has_loss: false,
             rank: 0,
             packet_bytes: 1000,
             addresses: addresses.map(|it| it.parse().unwrap()).to_vec(),

@@ -101,7 +101,18 @@ impl Merge {
 
     /// The ranks that recorded.
     pub(super) fn ranks(&self) -> Vec<u32> {
-        let mut ranks: Vec<u32> = self.sources.iter().map(|it| it.preamble.rank).collect();
+        self.ranks_with(|_| true)
+    }
+
+    /// The ranks that could not write all their records.
+    pub(super) fn ranks_with_loss(&self) -> Vec<u32> {
+        self.ranks_with(|preamble| preamble.has_loss)
+    }
+
+    fn ranks_with(&self, is_meant: impl Fn(&Preamble) -> bool) -> Vec<u32> {
+        let preambles = self.sources.iter().map(|it| &it.preamble);
+        let meant = preambles.filter(|preamble| is_meant(preamble));
+        let mut ranks: Vec<u32> = meant.map(|preamble| preamble.rank).collect();
         ranks.sort_unstable();
         ranks.dedup();
         ranks

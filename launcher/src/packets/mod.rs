@@ -143,6 +143,7 @@ impl Capture {
         // They are read from open files now. Nothing is left of them, whatever happens to us.
         self.folder = None;
         let records = records.map_err(|error| error.to_string());
+        closing.losses.extend(unrecorded(&records));
         if let Some(file) = &mut self.packets {
             match written(&records, file, write_pcapng) {
                 Ok(limited) => closing.notes.extend(limited),
@@ -158,6 +159,21 @@ impl Capture {
         }
         closing
     }
+}
+
+/// A line for the user if ranks could not write all their records.
+fn unrecorded(records: &Result<Records, String>) -> Option<String> {
+    let merge = records.as_ref().ok()?.merge().ok()?;
+    let ranks = merge.ranks_with_loss();
+    let names: Vec<_> = ranks.iter().map(u32::to_string).collect();
+    let plural = if ranks.len() == 1 { "" } else { "s" };
+    (!ranks.is_empty()).then(|| {
+        format!(
+            "rank{plural} {} could not record all packets: is {} full? TMPDIR names another folder",
+            names.join(", "),
+            printable(&std::env::temp_dir().to_string_lossy())
+        )
+    })
 }
 
 /// Lets `write` write the records of all ranks to a file. The error is a line for the user.

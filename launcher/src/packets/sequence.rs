@@ -435,6 +435,7 @@ mod tests {
 
     fn preamble(rank: u32) -> Preamble {
         Preamble {
+            has_loss: false,
             rank,
             packet_bytes: 100,
             addresses: ["10.0.0.1:1", "10.0.0.2:1"]

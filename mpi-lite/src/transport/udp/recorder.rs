@@ -5,12 +5,13 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 use crate::clock::since_1970;
 use crate::packets::{
-    BODY_BYTES, BYTES_MOST, Preamble, RECORDS_MOST, RMPP, Record, Way, bytes_to_keep, packets,
+    BODY_BYTES, BYTES_MOST, MAGIC_OF_LOSS, Preamble, RECORDS_MOST, RMPP, Record, Way,
+    bytes_to_keep, packets,
 };
 
 /// The programs of a rank, one after the other, write a file each; so many at most.
@@ -115,7 +116,8 @@ impl Recorder {
         }
     }
 
-    /// Writes what was collected. If that fails nothing more is recorded.
+    /// Writes what was collected. If that fails nothing more is recorded, and the file says so where
+    /// it needs no more room: at its beginning.
     pub(super) fn write(&mut self) {
         if self.collected.is_empty() {
             return;
@@ -123,6 +125,7 @@ impl Recorder {
         if let Err(error) = self.file.write_all(&self.collected) {
             eprintln!("mpi-lite: the packets of this rank are recorded no longer: {error}");
             self.left.0 = 0;
+            let _ = self.file.write_all_at(&MAGIC_OF_LOSS, 0);
         }
         self.collected.clear();
     }
@@ -140,6 +143,7 @@ mod tests {
 
     fn preamble() -> Preamble {
         Preamble {
+            has_loss: false,
             rank: 0,
             packet_bytes: 100,
             addresses: vec![

@@ -179,6 +179,7 @@ impl Socket {
     pub(super) fn record(&mut self, prefix: &Path, (protocol, packet_bytes): (u8, usize)) {
         let addresses = self.ends.peers.iter().filter_map(SockAddr::as_socket);
         let preamble = Preamble {
+            has_loss: false,
             rank: self.me,
             packet_bytes: u32::try_from(packet_bytes).unwrap_or(u32::MAX),
             addresses: addresses.collect(),
