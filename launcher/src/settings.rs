@@ -297,9 +297,10 @@ mod tests {
         // Messages to the user name settings of the library as well.
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/settings.md");
         let text = fs::read_to_string(path).unwrap();
-        // A test of misspelt names.
+        // A test of misspelt names, and what a build says.
         let misspelt = [
             "MPILITE",
+            "MPILITE_BUILD_COMMIT",
             "MPILITE_LOSTS",
             "MPILITE_PREFIX",
             "MPILITE_TEST_ONCE",

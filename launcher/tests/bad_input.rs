@@ -8,95 +8,97 @@ use common::{Scratch, link_with, mpirun};
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 
+/// Command lines, and a part of what is said of them.
+const WRONG: &[(&[&str], &str)] = &[
+    (&[], "no program is named"),
+    (&["-n", "2"], "no program is named"),
+    (
+        &["-n", "0", "true"],
+        "-n needs a whole number from 1 to 1000000, not '0'",
+    ),
+    (&["-n", "-3", "true"], "not '-3'"),
+    (&["-np", "abc", "true"], "-np needs a whole number"),
+    (&["-n", "1000001", "true"], "not '1000001'"),
+    (&["-n", "99999999999", "true"], "not '99999999999'"),
+    (&["-n"], "-n needs a whole number"),
+    (&["-n", "1", "-n", "2", "true"], "option -n is given twice"),
+    (&["--frob", "true"], "unknown option --frob"),
+    (&["--hostfiel", "x", "true"], "did you mean --hostfile?"),
+    (&["-n2", "true"], "unknown option -n2; did you mean -n 2?"),
+    (&["-np16", "true"], "did you mean -np 16?"),
+    (&["--ppn4", "true"], "did you mean -ppn 4?"),
+    (
+        &["--transport", "udp", "true"],
+        "auto, shm, rmpp, gobackn, unet, sctp, tcp, tcp-trc and loopback are possible",
+    ),
+    (
+        &["--timeout", "0", "true"],
+        "--timeout needs a number of seconds",
+    ),
+    (&["--host", "", "true"], "a host name is empty"),
+    (&["--host", "-oProxyCommand=touch Z", "true"], "contains"),
+    (&["--host", "-x", "true"], "is not a host name"),
+    (&["--host", "$(touch Z)", "true"], "contains '$'"),
+    (&["--host", "a;b", "true"], "contains ';'"),
+    (&["--host", "a b", "true"], "contains ' '"),
+    (&["--host", "a\nb", "true"], "contains '\\n'"),
+    (&["--host", "hôte", "true"], "contains 'ô'"),
+    (&["--host", "a:0", "true"], "'0' is not a number of slots"),
+    (
+        &["--hostfile", "/no/such/file", "true"],
+        "host file /no/such/file: No such file",
+    ),
+    (
+        &["--hostfile", "/", "true"],
+        "host file /: it is a directory",
+    ),
+    (&["--hostfile", "/dev/null", "true"], "it names no host"),
+    (
+        &["--hostfile", "/dev/zero", "true"],
+        "it is longer than 16 MiB",
+    ),
+    (
+        &["-n", "2", "true", ":", "true"],
+        "part 2 of the command line",
+    ),
+    (
+        &["--rankfile", "x", "true"],
+        "there is no --rankfile here; use --hostfile FILE",
+    ),
+    (
+        &["-n", "2", "--transport", "loopback", "true"],
+        "--transport loopback serves a single rank, but the job has 2",
+    ),
+    (
+        &["-n", "2", "--secure=tag", "--transport", "tcp", "true"],
+        "--secure=tag protects datagrams, and --transport tcp sends none",
+    ),
+    (
+        &[
+            "-n",
+            "3",
+            "--transport",
+            "rmpp",
+            "--port-range",
+            "41000-41001",
+            "true",
+        ],
+        "41000-41001 has 2 ports, but host localhost has 3 ranks",
+    ),
+    (
+        &["-n", "2", "-x", "MPILITE_WAIT=soon", "true"],
+        "MPILITE_WAIT=\"soon\" is not auto, spin, yield or block",
+    ),
+    (
+        &["--oversubscribe", "--nooversubscribe", "true"],
+        "not both",
+    ),
+];
+
 #[test]
 fn a_wrong_command_line_is_2_before_anything_is_started() {
-    let cases: &[(&[&str], &str)] = &[
-        (&[], "no program is named"),
-        (&["-n", "2"], "no program is named"),
-        (
-            &["-n", "0", "true"],
-            "-n needs a whole number from 1 to 1000000, not '0'",
-        ),
-        (&["-n", "-3", "true"], "not '-3'"),
-        (&["-np", "abc", "true"], "-np needs a whole number"),
-        (&["-n", "1000001", "true"], "not '1000001'"),
-        (&["-n", "99999999999", "true"], "not '99999999999'"),
-        (&["-n"], "-n needs a whole number"),
-        (&["-n", "1", "-n", "2", "true"], "option -n is given twice"),
-        (&["--frob", "true"], "unknown option --frob"),
-        (&["--hostfiel", "x", "true"], "did you mean --hostfile?"),
-        (&["-n2", "true"], "unknown option -n2; did you mean -n 2?"),
-        (&["-np16", "true"], "did you mean -np 16?"),
-        (&["--ppn4", "true"], "did you mean -ppn 4?"),
-        (
-            &["--transport", "udp", "true"],
-            "auto, shm, rmpp, gobackn, unet, sctp, tcp, tcp-trc and loopback are possible",
-        ),
-        (
-            &["--timeout", "0", "true"],
-            "--timeout needs a number of seconds",
-        ),
-        (&["--host", "", "true"], "a host name is empty"),
-        (&["--host", "-oProxyCommand=touch Z", "true"], "contains"),
-        (&["--host", "-x", "true"], "is not a host name"),
-        (&["--host", "$(touch Z)", "true"], "contains '$'"),
-        (&["--host", "a;b", "true"], "contains ';'"),
-        (&["--host", "a b", "true"], "contains ' '"),
-        (&["--host", "a\nb", "true"], "contains '\\n'"),
-        (&["--host", "hôte", "true"], "contains 'ô'"),
-        (&["--host", "a:0", "true"], "'0' is not a number of slots"),
-        (
-            &["--hostfile", "/no/such/file", "true"],
-            "host file /no/such/file: No such file",
-        ),
-        (
-            &["--hostfile", "/", "true"],
-            "host file /: it is a directory",
-        ),
-        (&["--hostfile", "/dev/null", "true"], "it names no host"),
-        (
-            &["--hostfile", "/dev/zero", "true"],
-            "it is longer than 16 MiB",
-        ),
-        (
-            &["-n", "2", "true", ":", "true"],
-            "part 2 of the command line",
-        ),
-        (
-            &["--rankfile", "x", "true"],
-            "there is no --rankfile here; use --hostfile FILE",
-        ),
-        (
-            &["-n", "2", "--transport", "loopback", "true"],
-            "--transport loopback serves a single rank, but the job has 2",
-        ),
-        (
-            &["-n", "2", "--secure=tag", "--transport", "tcp", "true"],
-            "--secure=tag protects datagrams, and --transport tcp sends none",
-        ),
-        (
-            &[
-                "-n",
-                "3",
-                "--transport",
-                "rmpp",
-                "--port-range",
-                "41000-41001",
-                "true",
-            ],
-            "41000-41001 has 2 ports, but host localhost has 3 ranks",
-        ),
-        (
-            &["-n", "2", "-x", "MPILITE_WAIT=soon", "true"],
-            "MPILITE_WAIT=\"soon\" is not auto, spin, yield or block",
-        ),
-        (
-            &["--oversubscribe", "--nooversubscribe", "true"],
-            "not both",
-        ),
-    ];
     let scratch = Scratch::new();
-    for (line, part) in cases {
+    for (line, part) in WRONG {
         let outcome = mpirun(line).directory(scratch.path()).run();
         outcome.fails_with(2, &[part]);
         assert!(outcome.stdout.is_empty());

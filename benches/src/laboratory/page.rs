@@ -383,10 +383,9 @@ mod tests {
         let outcome = outcome(Better::Larger, &figures);
         let notes = missing(&outcome.panels[0], &outcome, &outcome.measurements());
         let expected = [
-            "rmpp, 2 %: did not end in 4 s",
+            "rmpp, tcp, 2 %: did not end in 4 s",
             "unet, sctp, 0 %, 2 %: more than 512 nodes",
             "tcp, 0 %: more than 512 nodes",
-            "tcp, 2 %: did not end in 4 s",
         ];
         assert_eq!(notes, expected);
     }

@@ -25,8 +25,11 @@ fn until_ready(remote: &mut Remote) {
     }
 }
 
+/// The reports, without those that `--verbose` alone shows.
 fn reports(remote: &mut Remote) -> Vec<Report> {
-    std::iter::from_fn(|| remote.report()).collect()
+    let reports = std::iter::from_fn(|| remote.report());
+    let is_of_way = |it: &Report| matches!(it, Report::Calling(_) | Report::Connected);
+    reports.filter(|it| !is_of_way(it)).collect()
 }
 
 /// An agent that is there and then says nothing more.
@@ -87,5 +90,6 @@ fn a_node_that_was_not_reached_yet_ends_without_a_word() {
     let mut remote = behind("exec sleep 100");
     remote.connect(Instant::now());
     remote.obey(&Order::End, None, Instant::now());
+    assert!(reports(&mut remote).is_empty());
     assert!(remote.is_over());
 }

@@ -410,7 +410,7 @@ impl Lines<'_, '_> {
         let awaited = state.awaited.iter().take(LISTED_MAX);
         let lines = awaited
             .filter(|_| is_complete)
-            .map(|wanted| format!("lacks a message {}", self.finding.wanted(rank, wanted)));
+            .map(|wanted| format!("lacks {}", self.finding.wanted(rank, wanted)));
         lines.collect()
     }
 

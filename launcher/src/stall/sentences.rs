@@ -51,7 +51,8 @@ impl Finding<'_> {
         let (rank, call) = failed.find(|(rank, call)| has_left(*rank, &call.name))?;
         Some(format!(
             "{} has failed on rank {rank}: {}",
-            call.name, call.why
+            printable(&call.name),
+            printable(&call.why)
         ))
     }
 

@@ -402,7 +402,7 @@ fn the_error_of_a_rank_that_has_left_a_collective_is_told() {
     assert_eq!(
         reasons(vec![failed(at_end), alltoall()]),
         [
-            "rank 0 is in MPI_Finalize, rank 1 waits for it in MPI_Alltoall; MPI_Alltoall has \
+            "rank 0 is in MPI_Finalize; rank 1 waits for it in MPI_Alltoall; MPI_Alltoall has \
           failed on rank 0: the block is too long"
         ]
     );

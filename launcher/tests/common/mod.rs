@@ -65,19 +65,23 @@ pub(crate) struct Mpirun {
     input: Vec<u8>,
 }
 
+/// What a shell in the background or nohup(1) may have set for the tests.
+const DEFAULTS: &str = "--default-signal=HUP,INT,QUIT";
+
 pub(crate) fn mpirun(arguments: &[&str]) -> Mpirun {
-    // The tests may run in the background.
-    mpirun_by(&["env", "--default-signal=HUP,INT"], arguments)
+    mpirun_by(&["env", DEFAULTS], arguments)
 }
 
 /// Started by a process that ignores `signal`, as a shell does that starts it in the background.
 pub(crate) fn mpirun_ignoring(signal: &str, arguments: &[&str]) -> Mpirun {
-    mpirun_by(&["env", &format!("--ignore-signal={signal}")], arguments)
+    let ignored = format!("--ignore-signal={signal}");
+    mpirun_by(&["env", DEFAULTS, &ignored], arguments)
 }
 
 /// Started by a process that blocks these signals.
 pub(crate) fn mpirun_blocking(signals: &str, arguments: &[&str]) -> Mpirun {
-    mpirun_by(&["env", &format!("--block-signal={signals}")], arguments)
+    let blocked = format!("--block-signal={signals}");
+    mpirun_by(&["env", DEFAULTS, &blocked], arguments)
 }
 
 /// Started by a shell in which `preparation` has been executed.

@@ -477,7 +477,8 @@ fn origin(
     if let Some(place) = pmi::place(&variable)? {
         return Ok(Origin::Pmi(place));
     }
-    if let Some(size) = variable(SIZE).filter(|size| !size.is_empty() && size != "1") {
+    let is_of_several = |size: &OsString| !is_child && !size.is_empty() && size != "1";
+    if let Some(size) = variable(SIZE).filter(is_of_several) {
         let size = size.to_string_lossy().escape_debug().to_string();
         return Err(BootError::NoChannel { size });
     }
@@ -508,6 +509,21 @@ mod tests {
     fn the_launchers_descriptor_wins_over_foreign_variables() {
         let set = [("MPILITE_BOOT_FD", "7"), ("OMPI_COMM_WORLD_SIZE", "4")];
         assert_eq!(origin_of(&set).unwrap(), Origin::Launcher(7));
+    }
+
+    #[test]
+    fn a_child_of_a_rank_is_alone_unless_a_manager_of_its_own_started_it() {
+        let of_child = |set: &[(&str, &str)]| {
+            let value = |name: &str| set.iter().find(|(n, _)| *n == name).map(|(_, v)| v.into());
+            origin(value, true).unwrap()
+        };
+        let inherited = [
+            ("MPILITE_SIZE", "4"),
+            ("SLURM_STEP_ID", "0"),
+            ("SLURM_NTASKS", "4"),
+        ];
+        assert_eq!(of_child(&inherited), Origin::Alone);
+        assert_eq!(of_child(&[("MPILITE_BOOT_FD", "7")]), Origin::Launcher(7));
     }
 
     #[test]

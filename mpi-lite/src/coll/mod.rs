@@ -48,6 +48,8 @@ pub use reduce_scatter::{ReduceScatter, ReduceScatterBlock};
 pub use scan::{Exscan, Scan};
 pub use scatter::{Scatter, Scatterv};
 
+#[cfg(all(test, feature = "sim"))]
+mod creations_tests;
 #[cfg(test)]
 mod shared_tests;
 #[cfg(all(test, feature = "sim"))]

@@ -236,6 +236,3 @@ impl Communicator {
         communicator
     }
 }
-
-#[cfg(all(test, feature = "sim"))]
-mod tests;

@@ -66,6 +66,18 @@ fn earliest(times: [Option<Instant>; 3]) -> Option<Instant> {
     times.into_iter().min().filter(|at| *at != never)
 }
 
+impl Guard<'_, Lane> {
+    /// Calls the threads that follow, and lets those in that wait for the lane: the ticker may need
+    /// it for the task that it polls, and this thread may stay awake until that task has gone on.
+    #[inline(always)]
+    fn leave_between_turns<R: Role>(&mut self, progress: Progress, now: Instant) {
+        if R::LEADS {
+            self.tell_after_turn(progress, now);
+        }
+        self.give_way();
+    }
+}
+
 impl Engine {
     /// Takes turns until `ready` returns something. `subject` is what is waited for, for the report
     /// of a job that hangs.
@@ -156,12 +168,7 @@ impl Engine {
                 return answer;
             }
             let has_advanced = self.advance_if_due(lane);
-            if R::LEADS {
-                lane.tell_after_turn(progress, now);
-            }
-            // The ticker may need the lane for the task that it polls, and this thread may stay
-            // awake until that task has gone on.
-            lane.give_way();
+            lane.leave_between_turns::<R>(progress, now);
             let worked = progress == Progress::Delivered || has_advanced;
             looks = looks.wrapping_add(1);
             if worked || looks.is_multiple_of(LOOKS_PER_TIME) {

@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { THREADS = 3, STEPS = 12, LONGEST = 300000, PAGE = 4096, NEVER_SENT = 30000 };
+enum { THREADS = 3, STEPS = 12, LONGEST = 300000, PAGE = 4096, NEVER_SENT = 30000, NEVER_RECEIVED };
 
 /* What a thread has: its communicator, what all ranks draw alike, what this rank draws. */
 typedef struct {
@@ -131,7 +131,7 @@ static void cancel_send(Thread *it)
     int is_cancelled = 0, bytes = length(it);
 
     fill(it->out, bytes, 1);
-    MPI_Issend(it->out, bytes, MPI_BYTE, (rank + 1) % size, NEVER_SENT, it->comm, &request);
+    MPI_Issend(it->out, bytes, MPI_BYTE, (rank + 1) % size, NEVER_RECEIVED, it->comm, &request);
     rest(it);
     MPI_Cancel(&request);
     MPI_Wait(&request, &status);

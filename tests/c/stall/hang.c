@@ -315,8 +315,7 @@ static void issend(void)
 }
 
 /* Partitioned messages, of 4 partitions. */
-
-static MPI_Request partitioned_send(int ready)
+static void partitioned_send(int ready)
 {
     MPI_Request request;
     int i;
@@ -325,7 +324,7 @@ static MPI_Request partitioned_send(int ready)
     MPI_Start(&request);
     for (i = 0; i < ready; i++)
         MPI_Pready(i, request);
-    return request;
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
 static void partitioned_receive(void)
@@ -339,14 +338,10 @@ static void partitioned_receive(void)
 
 static void partitioned_and_recv(void)
 {
-    MPI_Request request;
-
-    if (rank == 0) {
-        request = partitioned_send(4);
-        MPI_Wait(&request, MPI_STATUS_IGNORE);
-    } else {
+    if (rank == 0)
+        partitioned_send(4);
+    else
         receive(0, 1);
-    }
     barrier();
 }
 
@@ -361,14 +356,10 @@ static void send_and_partitioned(void)
 
 static void partitions_not_ready(void)
 {
-    MPI_Request request;
-
-    if (rank == 0) {
-        request = partitioned_send(3);
-        MPI_Wait(&request, MPI_STATUS_IGNORE);
-    } else {
+    if (rank == 0)
+        partitioned_send(3);
+    else
         partitioned_receive();
-    }
     barrier();
 }
 

@@ -13,9 +13,9 @@ use parking_lot::Mutex;
 use rmpp_core::sim::{Faults, Rng};
 use rmpp_core::{Caps, Config};
 
-use super::super::{Call, Communicator, Group};
+use super::Barrier;
 use crate::clock::{Clock, Instant};
-use crate::coll::Barrier;
+use crate::comm::{Call, Communicator, Group};
 use crate::config::Settings;
 use crate::engine::{Engine, Lane, Request, WaitPolicy};
 use crate::ids::Context;
