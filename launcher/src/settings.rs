@@ -301,6 +301,7 @@ mod tests {
         let misspelt = [
             "MPILITE",
             "MPILITE_BUILD_COMMIT",
+            "MPILITE_BUILD_COMPILER",
             "MPILITE_LOSTS",
             "MPILITE_PREFIX",
             "MPILITE_TEST_ONCE",
