@@ -117,7 +117,7 @@ fn look_at_all(
     mut take: impl FnMut(Epoch<'_>, usize) -> Result<()>,
 ) -> Result<()> {
     let (me, size) = (at_site.site().me(), at_site.site().size());
-    let (epoch, about) = at_site.begin_epoch(kind.about(0, own.bytes()?));
+    let (epoch, about) = at_site.begin_epoch(kind.about(0, own.bytes()?))?;
     wait(at_site, about, || epoch.is_free())?;
     epoch.bring(about, Who::Others, |bytes| pack(own, bytes));
     epoch.is_to_be_read_for(Who::Others);

@@ -56,7 +56,7 @@ fn check_release(at_site: AtSite<'_>, theirs: About, mine: About) -> Result<()> 
 /// Dissemination by sequence words: see `barrier`.
 pub(super) fn barrier_in_rounds(at_site: AtSite<'_>) -> Result<()> {
     let (me, size) = (at_site.site().me(), at_site.site().size());
-    let (epoch, about) = at_site.begin_epoch(Operation::Barrier.about(0, 0));
+    let (epoch, about) = at_site.begin_epoch(Operation::Barrier.about(0, 0))?;
     wait(at_site, about, || epoch.is_free())?;
     let mut distance = 1;
     let mut round = 0;
@@ -76,7 +76,7 @@ pub(super) fn barrier_in_rounds(at_site: AtSite<'_>) -> Result<()> {
 
 /// Barrier in which all are counted, and the last one releases the others.
 pub(super) fn barrier_by_count(at_site: AtSite<'_>) -> Result<()> {
-    let (epoch, about) = at_site.begin_epoch(Operation::Barrier.about(0, 0));
+    let (epoch, about) = at_site.begin_epoch(Operation::Barrier.about(0, 0))?;
     if epoch.count().map_err(complain)? {
         epoch.release(about, |_| ());
         at_site.wake(Who::Others);
@@ -96,7 +96,7 @@ pub(super) fn allreduce_by_all(
     op: &Op,
 ) -> Result<()> {
     let (me, size) = (at_site.site().me(), at_site.site().size());
-    let (epoch, about) = at_site.begin_epoch(Operation::Allreduce.about(0, own.bytes()?));
+    let (epoch, about) = at_site.begin_epoch(Operation::Allreduce.about(0, own.bytes()?))?;
     wait(at_site, about, || epoch.is_free())?;
     epoch.bring(about, Who::Others, |bytes| pack(own, bytes));
     epoch.is_to_be_read_for(Who::Others);
@@ -117,7 +117,7 @@ pub(super) fn allreduce_by_last(
     result: &Buffer,
     op: &Op,
 ) -> Result<()> {
-    let (epoch, about) = at_site.begin_epoch(Operation::Allreduce.about(0, own.bytes()?));
+    let (epoch, about) = at_site.begin_epoch(Operation::Allreduce.about(0, own.bytes()?))?;
     wait(at_site, about, || epoch.is_free())?;
     epoch.bring(about, Who::Nobody, |bytes| pack(own, bytes));
     if epoch.count().map_err(complain)? {
@@ -167,7 +167,7 @@ pub(super) fn prefix_by_all(
     (result, op): (&Buffer, &Op),
 ) -> Result<()> {
     let (me, size) = (at_site.site().me(), at_site.site().size());
-    let (epoch, about) = at_site.begin_epoch(kind.about(0, own.bytes()?));
+    let (epoch, about) = at_site.begin_epoch(kind.about(0, own.bytes()?))?;
     wait(at_site, about, || epoch.is_free())?;
     epoch.bring(about, Who::Others, |bytes| pack(own, bytes));
     epoch.is_to_be_read_for(Who::Others);
@@ -192,7 +192,7 @@ pub(super) fn prefix_by_last(
     own: &Buffer,
     (result, op): (&Buffer, &Op),
 ) -> Result<()> {
-    let (epoch, about) = at_site.begin_epoch(kind.about(0, own.bytes()?));
+    let (epoch, about) = at_site.begin_epoch(kind.about(0, own.bytes()?))?;
     wait(at_site, about, || epoch.is_free())?;
     epoch.bring(about, Who::Nobody, |bytes| pack(own, bytes));
     if epoch.count().map_err(complain)? {
@@ -293,7 +293,7 @@ fn check_result(
 #[inline(always)]
 pub(super) fn broadcast(at_site: AtSite<'_>, buffer: &Buffer, root: usize) -> Result<()> {
     let room = buffer.bytes()?;
-    let (epoch, about) = at_site.begin_epoch(Operation::Bcast.about(root, 0));
+    let (epoch, about) = at_site.begin_epoch(Operation::Bcast.about(root, 0))?;
     wait(at_site, about, || epoch.is_free())?;
     if at_site.site().me() == root {
         let about = about.with_bytes(room as u32);
@@ -331,7 +331,7 @@ pub(super) fn reduce<'a>(
     place: Option<&'a Buffer>,
     (op, root): (&Op, usize),
 ) -> Result<Option<Partial<'a>>> {
-    let (epoch, about) = at_site.begin_epoch(Operation::Reduce.about(root, own.bytes()?));
+    let (epoch, about) = at_site.begin_epoch(Operation::Reduce.about(root, own.bytes()?))?;
     wait(at_site, about, || epoch.is_free())?;
     if at_site.site().me() == root {
         epoch.bring(about, Who::Nobody, |bytes| pack(own, bytes));

@@ -9,7 +9,7 @@ use super::*;
 use crate::comm::Communicator;
 use crate::data::{Area, Basic, Buffer, Datatype, Op, UserOp};
 use crate::engine::Engine;
-use crate::error::Cause;
+use crate::error::{Cause, Error};
 use crate::ids::{Dest, Mode, PeerId, Source, TagSelector};
 
 /// Numbers that look random: the same for the same seed.
@@ -473,6 +473,33 @@ fn different_collectives_at_a_time_are_an_error() {
             wrong.fetch_add(usize::from(outcome.is_err()), Ordering::SeqCst);
         });
         assert_eq!(wrong.load(Ordering::SeqCst), 2, "somebody did not notice");
+    }
+}
+
+/// Otherwise the last member to come would find that all have come before it, or be counted twice.
+#[test]
+fn members_that_have_failed_come_no_more_and_stand_for_nobody() {
+    const SIZE: usize = 3;
+    for is_oversubscribed in [false, true] {
+        let (over, last) = channel();
+        let last = Mutex::new(last);
+        on_one_node(SIZE, is_oversubscribed, &|world| {
+            let at_site = world.at_site().unwrap();
+            let first = Error::from(Cause::Collective("the first reason".into()));
+            match world.rank() {
+                0 => at_site.give_up(&first, "the first reason"),
+                1 => {}
+                _ => (1..SIZE).for_each(|_| last.lock().unwrap().recv().unwrap()),
+            }
+            let outcomes = [(); 2 * SIZE].map(|()| world.run(&Barrier));
+            over.send(()).unwrap();
+            for outcome in outcomes {
+                let error = outcome.unwrap_err().to_string();
+                assert!(error.contains("the first reason"), "{error}");
+            }
+            let come = at_site.site().site_id().last;
+            assert!(come <= 1, "rank {} has come {come} times", world.rank());
+        });
     }
 }
 

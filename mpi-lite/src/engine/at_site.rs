@@ -50,25 +50,41 @@ impl<'a> AtSite<'a> {
     }
 
     /// Begins the next epoch. Returns it, and `about` with what the epoch before was about.
+    ///
+    /// # Errors
+    /// Why the members complete no collective any more. This process does not come then: where all
+    /// are counted it would stand for one that has not come.
     // Inlined always: what it returns stays in registers then.
     #[inline(always)]
-    pub fn begin_epoch(&self, about: About) -> (Epoch<'a>, About) {
+    pub fn begin_epoch(&self, about: About) -> Result<(Epoch<'a>, About)> {
         let is_due = self.site.site_id().last.is_multiple_of(EPOCHS_PER_TURN);
         let holds_back = if is_due && !self.engine.policy.spin.is_zero() {
             self.take_turn()
         } else {
             self.engine.with(|lane| {
                 lane.flush();
-                lane.holds_back()
+                self.holds_back(lane)
             })
         };
-        self.site.begin_epoch(about, holds_back)
+        Ok(self.site.begin_epoch(about, holds_back?))
     }
 
     /// Takes a turn. Returns true if messages are kept back.
     #[inline(never)]
-    fn take_turn(&self) -> bool {
-        self.engine.look(|lane| lane.holds_back())
+    fn take_turn(&self) -> Result<bool> {
+        self.engine.look(|lane| self.holds_back(lane))
+    }
+
+    /// Returns true if messages are kept back.
+    ///
+    /// # Errors
+    /// Why the members complete no collective any more.
+    #[inline]
+    fn holds_back(&self, lane: &Lane) -> Result<bool> {
+        match lane.failure_at(self) {
+            None => Ok(lane.holds_back()),
+            Some(failure) => Err(failure),
+        }
     }
 
     /// Waits until `look` finds something, in the epoch for which this process came: `mine`.
@@ -232,6 +248,7 @@ impl Engine {
 
 impl Lane {
     /// Why the members complete no collective any more: one is lost, or has given up.
+    #[inline]
     fn failure_at(&self, at_site: &AtSite<'_>) -> Option<Error> {
         self.failure_behind(&Pattern {
             context: at_site.context,

@@ -42,7 +42,7 @@ impl<'a> AtSite<'a> {
         bring: impl FnOnce(Epoch<'_>),
         work: impl FnOnce(Epoch<'_>) -> Result<bool>,
     ) -> Result<(Epoch<'a>, bool)> {
-        let (epoch, about) = self.begin_epoch(about);
+        let (epoch, about) = self.begin_epoch(about)?;
         self.wait(about, || epoch.is_free())?;
         bring(epoch);
         epoch.come(about);
