@@ -2,6 +2,7 @@
 
 use core::cell::Cell;
 use core::ffi::c_int;
+use std::sync::Arc;
 
 use mpi_lite::boot::state::FailedCall;
 use parking_lot::Mutex;
@@ -111,15 +112,13 @@ impl Call {
         if in_charge.is_some_and(InCharge::is_fatal) {
             self.stop(&error, show)
         }
-        if error.is_unsupported() && LIBRARY.missing.lock().insert(self.symbol.name) {
+        if error.is_unsupported() && is_first_of_host() && self.is_first_time() {
             // Programs that get errors back seldom tell which function it was.
             LIBRARY.print(&self.line(&error, show));
         }
         if in_charge.is_some() {
-            *LIBRARY.failed_call.lock() = Some(FailedCall {
-                name: self.symbol.name.into(),
-                why: error.to_string(),
-            });
+            let failed = self.failed(&error);
+            *LIBRARY.failed_call.lock() = Some(failed);
         }
         match in_charge {
             Some(InCharge { handler, object }) if handler != abi::MPI_ERRORS_RETURN => {
@@ -131,6 +130,11 @@ impl Call {
             _ => {}
         }
         code
+    }
+
+    /// Returns true if no line was printed of the function, which is missing.
+    fn is_first_time(&self) -> bool {
+        LIBRARY.missing.lock().insert(self.symbol.name)
     }
 
     /// The code that the C function returns: the class of the error, what the tool interface has
@@ -166,6 +170,23 @@ impl Call {
         Some(noted.unwrap_or_else(handler_of_no_object))
     }
 
+    /// This call, for the report of a job that hangs.
+    fn failed(&self, error: &Error) -> FailedCall {
+        let noted = error.comm().or_else(|| self.object.get());
+        let comm = noted.and_then(|noted| LIBRARY.comm(noted).ok());
+        let comm = comm.map(|comm| (comm.lite.context(), Arc::clone(comm.lite.engine())));
+        let (begun, begun_nonblocking) = comm
+            .as_ref()
+            .map_or((0, 0), |(context, engine)| engine.begun(*context));
+        FailedCall {
+            name: self.symbol.name.into(),
+            why: error.to_string(),
+            context: comm.map(|(context, _)| context.0),
+            begun,
+            begun_nonblocking,
+        }
+    }
+
     /// Prints the one line and ends the job.
     fn stop(&self, error: &Error, show: &dyn Fn(&mut String)) -> ! {
         LIBRARY.abort(1, &self.line(error, show))
@@ -184,6 +205,12 @@ impl Call {
         let tail = format!("): {error} [{name}]");
         one_line(&head, arguments, &tail)
     }
+}
+
+/// Returns true in one rank of each host, which prints what it would print as well as others.
+fn is_first_of_host() -> bool {
+    let process = LIBRARY.process.get();
+    process.is_none_or(|process| process.assignment().local_rank == 0)
 }
 
 /// Returns the error of a call at this stage.

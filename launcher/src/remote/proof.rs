@@ -12,6 +12,7 @@
 
 use std::fmt;
 
+use mpi_lite::boot::hex;
 use ring::hmac::{self, HMAC_SHA256};
 
 use crate::failure::Failure;
@@ -72,7 +73,7 @@ impl Token {
 
     /// The token as hexadecimal digits.
     pub(crate) fn text(&self) -> String {
-        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+        hex(&self.0)
     }
 
     /// What this side sends to prove that it has the token.

@@ -9,6 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use mpi_lite::boot::hex;
 use object::elf::FileHeader64;
 use object::read::elf::ElfFile;
 use object::{Endianness, Object, ReadCache};
@@ -102,14 +103,11 @@ fn same_build(id: Option<&[u8]>, debug: &Elf) -> Option<bool> {
 }
 
 fn by_build_id(id: &[u8]) -> Option<PathBuf> {
-    use std::fmt::Write as _;
-
-    let (first, rest) = id.split_first().filter(|_| id.len() <= 64)?;
-    let mut path = format!("{SYSTEM}/.build-id/{first:02x}/");
-    for byte in rest {
-        write!(path, "{byte:02x}").ok()?;
-    }
-    Some(PathBuf::from(path + ".debug"))
+    let (first, rest) = id.split_at_checked(1).filter(|_| id.len() <= 64)?;
+    let (first, rest) = (hex(first), hex(rest));
+    Some(PathBuf::from(format!(
+        "{SYSTEM}/.build-id/{first}/{rest}.debug"
+    )))
 }
 
 /// The places where a debugger looks for the file that a link names.

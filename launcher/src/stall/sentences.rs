@@ -1,6 +1,6 @@
 //! The reasons of a report, one sentence each.
 
-use mpi_lite::boot::state::{HeldMessage, MessageKind, Operation};
+use mpi_lite::boot::state::{FailedCall, HeldMessage, MessageKind, Operation};
 
 use super::analysis::{Finding, Link, Reason};
 use super::collectives::Mixed;
@@ -39,21 +39,48 @@ impl Finding<'_> {
     /// an error on another rank.
     fn failed_call(&self, reason: &Reason<'_>) -> Option<String> {
         let waits = reason.waits();
-        let is_in = |wait: &Wait<'_>, call: &str| match wait.operation {
-            Operation::Collective { name, .. } => name == call,
-            _ => false,
-        };
-        let has_left = |rank: u32, call: &str| {
-            let mut others = waits.iter().filter(|wait| is_in(wait, call)).peekable();
+        let has_left = |rank: u32, call: &FailedCall| {
+            let is_in = |wait: &&Wait<'_>| self.is_in_failed(wait.rank, wait.operation, rank, call);
+            let mut others = waits.iter().filter(is_in).peekable();
             others.peek().is_some() && others.all(|wait| wait.rank != rank)
         };
         let mut failed = states(self.snapshot).map(|(rank, state)| (rank, &state.failed_call));
-        let (rank, call) = failed.find(|(rank, call)| has_left(*rank, &call.name))?;
+        let (rank, call) = failed.find(|(rank, call)| has_left(*rank, call))?;
         Some(format!(
             "{} has failed on rank {rank}: {}",
             printable(&call.name),
             printable(&call.why)
         ))
+    }
+
+    /// Returns true if an operation of a rank is the collective that has failed on another rank. One
+    /// that was refused has not been counted there, one that failed later has.
+    fn is_in_failed(
+        &self,
+        rank: u32,
+        operation: &Operation,
+        other: u32,
+        call: &FailedCall,
+    ) -> bool {
+        let Operation::Collective {
+            context,
+            name,
+            number,
+            is_blocking,
+            ..
+        } = operation
+        else {
+            return false;
+        };
+        let id = |rank, context| self.communicators.id(rank, context);
+        let is_there = call.context.map(|context| id(other, context)) == Some(id(rank, *context));
+        let begun = match *is_blocking {
+            true => call.begun,
+            false => call.begun_nonblocking,
+        };
+        // A persistent one has no number.
+        let is_then = *number == 0 || [begun, begun.saturating_add(1)].contains(number);
+        *name == call.name && is_there && is_then
     }
 
     fn cycle(&self, links: &[Link<'_>]) -> String {

@@ -374,13 +374,23 @@ fn different_collectives_are_the_reason() {
     );
 }
 
+/// A call that has failed when two collectives had begun.
+fn failed_alltoall() -> FailedCall {
+    FailedCall {
+        name: "MPI_Alltoall".into(),
+        why: "the block is too long".into(),
+        context: Some(WORLD),
+        begun: 2,
+        begun_nonblocking: 0,
+    }
+}
+
 /// A rank whose call has failed goes on, maybe to another collective, and maybe to its end.
 #[test]
 fn the_error_of_a_rank_that_has_left_a_collective_is_told() {
     let failed = |doing: Doing| match doing {
         Doing::Answered(state) => with(*state, |state| {
-            state.failed_call.name = "MPI_Alltoall".into();
-            state.failed_call.why = "the block is too long".into();
+            state.failed_call = failed_alltoall();
         }),
         doing => doing,
     };
@@ -406,6 +416,23 @@ fn the_error_of_a_rank_that_has_left_a_collective_is_told() {
           failed on rank 0: the block is too long"
         ]
     );
+    // Nor is an error of another communicator, or of an earlier call of the same collective.
+    let others: [fn(&mut FailedCall); 3] = [
+        |call| call.context = Some(HALO),
+        |call| call.context = None,
+        |call| call.begun = 1,
+    ];
+    for change in others {
+        let Doing::Answered(state) = barrier(2) else {
+            panic!("it answers");
+        };
+        let other = with(*state, |state| {
+            state.failed_call = failed_alltoall();
+            change(&mut state.failed_call);
+        });
+        let told = reasons(vec![other, alltoall()]);
+        assert!(told[0].ends_with("must call the same"), "{told:?}");
+    }
     // An earlier error is not what a rank is kept by that is in the same call.
     let both = reasons(vec![failed(alltoall()), barrier(2)]);
     assert!(both[0].ends_with("must call the same"), "{both:?}");
@@ -1159,6 +1186,9 @@ impl Dice {
                 failed_call: FailedCall {
                     name: self.words(),
                     why: self.words(),
+                    context: self.roll(2).checked_sub(1),
+                    begun: self.number(),
+                    begun_nonblocking: self.number(),
                 },
                 unexpected: self.list(12, Dice::held),
                 unexpected_left_out: u64::MAX,

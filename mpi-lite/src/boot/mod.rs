@@ -52,6 +52,12 @@ pub use shared::Shared;
 pub use single::Single;
 use state::RankState;
 
+/// Bytes as hexadecimal digits.
+#[must_use]
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// What can go wrong between a rank and its launcher.
 #[derive(Debug, thiserror::Error)]
 pub enum BootError {

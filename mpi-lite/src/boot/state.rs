@@ -91,6 +91,12 @@ pub struct FailedCall {
     pub name: String,
     /// The error.
     pub why: String,
+    /// Of the communicator that it was made on.
+    pub context: Option<u32>,
+    /// How many blocking collectives the rank had begun there when it failed.
+    pub begun: u32,
+    /// How many nonblocking ones.
+    pub begun_nonblocking: u32,
 }
 
 /// A thread that waits in an MPI call.

@@ -116,6 +116,21 @@ impl FromStr for Network {
 }
 
 impl Network {
+    /// Returns true if it alone may keep a host from hearing of another one for seconds.
+    #[must_use]
+    pub fn may_silence(&self) -> bool {
+        const LOSS: Share = Share(900_000);
+        const IN_A_ROW: u32 = 20;
+        /// Of a datagram that fills a frame of Ethernet.
+        const BITS: u64 = 12_000;
+        const LONG: Duration = Duration::from_secs(1);
+        let has_bursts = self.burst.is_some_and(|burst| burst >= IN_A_ROW);
+        self.loss >= LOSS
+            || (has_bursts && self.loss > Share(0))
+            || self.rate.is_some_and(|rate| rate < BITS)
+            || self.delay + self.jitter >= LONG
+    }
+
     /// Sets one part.
     ///
     /// # Errors
@@ -296,6 +311,26 @@ mod tests {
         }
         for text in ["loss=0.25", "loss=0.1%,queue=1000,rate=0.5kbit", "seed=0"] {
             assert_eq!(read(&read(text).to_string()), read(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_network_that_lets_enough_through_explains_no_silence() {
+        for text in [
+            "loss=0%",
+            "loss=50%,burst=3,delay=100ms,jitter=200ms,rate=1mbit",
+            "reorder=100%,delay=1ms,duplicate=100%",
+        ] {
+            assert!(!read(text).may_silence(), "{text}");
+        }
+        for text in [
+            "loss=100%",
+            "loss=95%",
+            "loss=1%,burst=1000",
+            "rate=1kbit",
+            "delay=900ms,jitter=100ms",
+        ] {
+            assert!(read(text).may_silence(), "{text}");
         }
     }
 

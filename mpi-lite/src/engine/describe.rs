@@ -167,6 +167,15 @@ impl Engine {
         }
     }
 
+    /// How many blocking and nonblocking collectives the communicator of this context has begun here.
+    #[must_use]
+    pub fn begun(&self, context: Context) -> (u32, u32) {
+        self.with(|lane| {
+            let calls = |context| lane.delivery.ports.calls(context);
+            (calls(context.collective()), calls(context.nonblocking()))
+        })
+    }
+
     /// The communicators that the state names, and some others.
     pub(super) fn communicators(&self, lane: &Lane, state: &RankState) -> Vec<CommunicatorState> {
         let mut contexts = vec![Context::WORLD];

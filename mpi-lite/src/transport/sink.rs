@@ -111,7 +111,7 @@ pub struct Unheard {
 pub enum Hindrance {
     /// The system does not send to it; why, in words.
     Refusal(String),
-    /// The user has asked for this network.
+    /// The user has asked for this network, which lets next to nothing through.
     BadNetwork(Network),
 }
 

@@ -806,10 +806,14 @@ impl Sink for Silence {
 }
 
 #[test]
-fn a_network_to_order_that_lets_nothing_through_is_named_and_no_firewall() {
-    const NETWORKS: [&str; 2] = ["loss=100%,seed=1", "rate=1bit"];
+fn a_network_to_order_is_named_only_if_it_lets_nothing_through_and_else_a_firewall() {
+    const NETWORKS: [(&str, bool); 3] = [
+        ("loss=100%,seed=1", true),
+        ("rate=1bit", true),
+        ("delay=1ms", false),
+    ];
     const LOST_S: u64 = 20;
-    for text in NETWORKS {
+    for (text, is_to_blame) in NETWORKS {
         let network = text.parse().unwrap();
         let change = |settings: &mut Settings| {
             (settings.network, settings.lost_s) = (Some(network), LOST_S);
@@ -825,21 +829,25 @@ fn a_network_to_order_that_lets_nothing_through_is_named_and_no_firewall() {
             rig.links[0].send(PeerId(1), message).unwrap();
             let mut heard = Silence::default();
             let mut now = rig.clock.now();
+            // The other process does nothing.
             for _ in 0..20 * LOST_S {
                 rig.links[0].flush();
                 rig.links[0].progress(now, &mut heard);
                 now = now.plus(core::time::Duration::from_millis(500));
             }
             assert!(!heard.unheard.is_empty(), "{text}");
+            let hindrance = is_to_blame.then_some(Hindrance::BadNetwork(network));
             for unheard in heard.unheard {
-                assert_eq!(unheard.hindrance, Some(Hindrance::BadNetwork(network)));
+                assert_eq!(unheard.hindrance, hindrance);
             }
             let [lost] = &heard.lost[..] else {
                 panic!("{text}: {:?}", heard.lost);
             };
             let names_it = lost.reason.contains(&format!("--net {network}"));
-            assert!(
-                names_it && !lost.reason.contains("firewall"),
+            let names_firewall = lost.reason.contains("firewall");
+            assert_eq!(
+                (names_it, names_firewall),
+                (is_to_blame, !is_to_blame),
                 "{}",
                 lost.reason
             );

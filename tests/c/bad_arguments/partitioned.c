@@ -69,13 +69,6 @@ static int cancels_send(void)
     return MPI_Cancel(&send);
 }
 
-static int frees_barrier(void)
-{
-    MPI_Barrier_init(SELF, MPI_INFO_NULL, &request);
-    MPI_Start(&request);
-    return MPI_Request_free(&request);
-}
-
 static int ready_twice(void)
 {
     MPI_Request send = started_send();
@@ -174,10 +167,9 @@ static int attach_twice(void)
     X(arrived_2_of_2, MPI_Parrived, MPI_ERR_ARG, arrived(2))                                    \
     X(arrived_at_send, MPI_Parrived, MPI_ERR_REQUEST, MPI_Parrived(started_send(), 0, x))       \
     X(arrived_nowhere, MPI_Parrived, MPI_ERR_ARG, MPI_Parrived(receive(), 0, NULL))             \
-    X(free_active, MPI_Request_free, MPI_ERR_REQUEST, frees_send())                            \
-    X(free_active_receive, MPI_Request_free, MPI_ERR_REQUEST, frees_receive())            \
-    X(cancel_active, MPI_Cancel, MPI_ERR_REQUEST, cancels_send())                              \
-    X(free_active_barrier, MPI_Request_free, MPI_ERR_REQUEST, frees_barrier())            \
+    X(free_active, MPI_Request_free, MPI_ERR_REQUEST, frees_send())                             \
+    X(free_active_receive, MPI_Request_free, MPI_ERR_REQUEST, frees_receive())                  \
+    X(cancel_active, MPI_Cancel, MPI_ERR_REQUEST, cancels_send())                             \
     X(complete_null, MPI_Grequest_complete, MPI_ERR_REQUEST,                                    \
       MPI_Grequest_complete(MPI_REQUEST_NULL))                                                  \
     X(complete_receive, MPI_Grequest_complete, MPI_ERR_REQUEST,                                 \

@@ -19,7 +19,7 @@
 //!                                          takes what has come
 //! ```
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::io::{self, ErrorKind};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
@@ -31,6 +31,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use rustix::io::Errno;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recv, recvmsg};
 
+use crate::boot::hex;
 use crate::boot::protocol::PROTOCOL;
 use crate::boot::shared::send_once;
 use crate::boot::waiting::await_room;
@@ -73,7 +74,7 @@ impl NodeSecret {
     /// The name of the hatch that the first rank has for `rank`.
     fn name_for(&self, rank: u32) -> String {
         let tag = hmac::sign(&self.0, &about(b"name", rank));
-        name(&digits(&tag.as_ref()[..NAME_BYTES]))
+        name(&hex(&tag.as_ref()[..NAME_BYTES]))
     }
 
     /// The proof that `side` gives in the conversation of `rank` with the first rank.
@@ -247,14 +248,7 @@ fn random_digits(count: usize) -> io::Result<String> {
     let mut bytes = vec![0; count];
     let filled = SystemRandom::new().fill(&mut bytes);
     filled.map_err(|_| io::Error::other("the system has no random numbers"))?;
-    Ok(digits(&bytes))
-}
-
-fn digits(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    Ok(hex(&bytes))
 }
 
 #[cfg(test)]

@@ -24,7 +24,8 @@ pub(super) fn listen(address: IpAddr, range: Option<PortRange>) -> io::Result<So
     take_port(range, |port| {
         let socket = open(address)?;
         socket.bind(&SocketAddr::new(address, port).into())?;
-        // Another one may have bound this port too, and be the first to listen.
+        // Another one may have bound this port too. Of those that begin to listen at the same time
+        // one succeeds at most: each sees the other one listen.
         socket.listen(BACKLOG)?;
         Ok(socket)
     })
@@ -64,7 +65,7 @@ pub(super) fn accept(listener: &Socket, lost_after: Option<Duration>) -> io::Res
 }
 
 #[expect(clippy::disallowed_methods, reason = "this file opens sockets")]
-fn open(address: IpAddr) -> io::Result<Socket> {
+pub(super) fn open(address: IpAddr) -> io::Result<Socket> {
     let domain = Domain::for_address(SocketAddr::new(address, 0));
     let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
     socket.set_nonblocking(true)?;

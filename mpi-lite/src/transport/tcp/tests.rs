@@ -272,18 +272,32 @@ fn strangers_are_dropped_and_counted_and_disturb_nobody() {
     assert!(world.ears.iter().all(|ear| ear.lost.is_empty()));
 }
 
-/// Ports that nobody uses.
-fn free_ports<const COUNT: usize>() -> [u16; COUNT] {
-    let bind = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let held = [(); COUNT].map(|()| bind());
-    held.map(|listener| listener.local_addr().unwrap().port())
+/// Ports for those who ask for them by number. The sockets hold them while they live, so that the
+/// system gives them to nobody else; they do not listen, so others may (`socket::open`).
+struct Reserved(Vec<Socket>);
+
+impl Reserved {
+    fn new(count: usize) -> Self {
+        let bind = || {
+            let socket = socket::open(Ipv4Addr::LOCALHOST.into()).unwrap();
+            let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+            socket.bind(&any.into()).unwrap();
+            socket
+        };
+        Self((0..count).map(|_| bind()).collect())
+    }
+
+    fn ports(&self) -> Vec<u16> {
+        let port = |it: &Socket| socket::address(it).unwrap().port();
+        self.0.iter().map(port).collect()
+    }
 }
 
 #[test]
 fn the_ports_of_a_job_are_free_for_the_next_one_whoever_has_connected_to_them() {
-    let ports = free_ports::<2>();
+    let reserved = Reserved::new(2);
     for sharing in [Sharing::Pair, Sharing::Channel, Sharing::Pair] {
-        let mut world = World::of(network_at(&ports, sharing));
+        let mut world = World::of(network_at(&reserved.ports(), sharing));
         world.check_passage();
         // The side that closes first keeps the port for a minute: here it is the job's.
         let mut stranger = TcpStream::connect(world.links[0].addresses[0]).unwrap();
@@ -295,7 +309,8 @@ fn the_ports_of_a_job_are_free_for_the_next_one_whoever_has_connected_to_them() 
 
 #[test]
 fn of_many_that_want_a_port_at_once_exactly_one_gets_it() {
-    let [port] = free_ports();
+    let reserved = Reserved::new(1);
+    let port = reserved.ports()[0];
     for _ in 0..20 {
         let start = std::sync::Barrier::new(8);
         let listen = || {

@@ -776,8 +776,7 @@ mod tests {
 
     /// Bytes in hexadecimal, 32 to a line.
     fn hex(bytes: &[u8]) -> String {
-        let line = |line: &[u8]| line.iter().map(|byte| format!("{byte:02x}")).collect();
-        let lines: Vec<String> = bytes.chunks(32).map(line).collect();
+        let lines: Vec<String> = bytes.chunks(32).map(crate::boot::hex).collect();
         lines.join("\n  ")
     }
 

@@ -24,7 +24,7 @@ use super::refusals::{Refusals, is_of_network};
 use super::seal::Seal;
 use super::shaper::Shaper;
 use crate::clock::Instant;
-use crate::config::Settings;
+use crate::config::{Network, Settings};
 use crate::counters::Datagrams;
 use crate::data::Part;
 use crate::memory::Span;
@@ -136,6 +136,7 @@ impl Socket {
         let address = address.and_then(SockAddr::as_socket);
         let refusal = self.refusals.in_words(peer, address);
         let network = self.shaper.as_ref().map(|shaper| shaper.network());
+        let network = network.filter(Network::may_silence);
         let hindrance = refusal
             .map(Hindrance::Refusal)
             .or_else(|| network.map(Hindrance::BadNetwork));
