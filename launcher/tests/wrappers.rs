@@ -123,9 +123,7 @@ impl Installation {
     fn link_flags(&self) -> String {
         let lib = self.prefix().join("lib");
         let lib = lib.display();
-        format!(
-            "-L{lib} -Wl,-rpath,{lib} -Wl,--enable-new-dtags -L{lib}/mpilite/libmpi -lmpi_abi"
-        )
+        format!("-L{lib} -Wl,-rpath,{lib} -Wl,--enable-new-dtags -L{lib}/mpilite/libmpi -lmpi_abi")
     }
 }
 

@@ -233,7 +233,8 @@ fn members_that_have_not_met_neither_disagree_nor_miss_anything() {
         [of(0), of(1)]
     };
     // Its members met once; one of them has met others since, elsewhere.
-    for last in [1, 5] {
+    let met = members[0].site_id().last;
+    for last in [met, met + 4] {
         let [here, there] = opens(last);
         assert_eq!(here.disagreement(), None);
         assert!(here.straggler().is_none() && there.straggler().is_none());
