@@ -33,6 +33,10 @@ const RANKS_AT_ONCE: usize = 32;
 /// After a look we do other things for so many times what it took.
 const REST: u32 = 20;
 
+/// A rank that writes is not looked at again before this part of its age has gone by: whoever
+/// writes all the time is looked at some 400 times in a day.
+const WRITER_PART: u32 = 20;
+
 /// A rank that has not called Init.
 #[derive(Debug)]
 struct Suspect {
@@ -42,6 +46,12 @@ struct Suspect {
     next: Instant,
     /// The library that it has loaded, and when that was seen first.
     library: Option<(String, Instant)>,
+}
+
+impl Suspect {
+    fn age(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(self.started)
+    }
 }
 
 /// The watch over the ranks of a node.
@@ -111,20 +121,27 @@ impl Strangers {
         let places = due.into_iter().map(|(_, place)| place);
         let found = places.filter_map(|place| Some((place, self.look_at(place, now)?)));
         let found = found.collect();
-        self.resting_until = Some(now + begun.elapsed() * REST);
+        self.rest(now, begun.elapsed());
         found
     }
 
     /// The rank has written something: it may be its last sign of life.
     pub(super) fn look_at_writer(&mut self, place: usize, now: Instant) {
         let is_resting = self.resting_until.is_some_and(|until| now < until);
-        let Some(suspect) = self.suspects[place].as_mut().filter(|_| !is_resting) else {
+        let Some(suspect) = self.suspects[place].as_ref().filter(|_| !is_resting) else {
             return;
         };
-        if suspect.library.is_none() && suspect.looked + FIRST <= now {
-            suspect.next = now;
+        let pause = (suspect.age(now) / WRITER_PART).max(FIRST);
+        if suspect.library.is_none() && suspect.looked + pause <= now {
+            let begun = Instant::now();
             self.look_at(place, now);
+            self.rest(now, begun.elapsed());
         }
+    }
+
+    /// A look at this time took so long.
+    fn rest(&mut self, now: Instant, took: Duration) {
+        self.resting_until = Some(now + took * REST);
     }
 
     /// The rank has ended. Returns the library that is to be reported, if there is one.
@@ -138,8 +155,7 @@ impl Strangers {
         let have_pmi = self.have_pmi;
         let suspect = self.suspects[place].as_mut()?;
         suspect.looked = now;
-        let age = now.saturating_duration_since(suspect.started);
-        suspect.next = now + (age / 2).max(FIRST);
+        suspect.next = now + (suspect.age(now) / 2).max(FIRST);
         let is_strange = |mpi| mpi == Mpi::OpenMpi || (mpi == Mpi::Mpich && !have_pmi);
         let Some(library) = library_of(&self.proc, suspect.pid, &is_strange) else {
             suspect.library = None;
@@ -245,6 +261,8 @@ fn group_of(proc: &Path, pid: Pid) -> Option<i32> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
 
     const OPEN_MPI: &str = "7f1000-7f2000 r-xp 0 08:01 9 /usr/lib/libmpi.so.40.30.4\n";
@@ -360,5 +378,44 @@ mod tests {
             (looks, last) = (looks + 1, at);
         }
         assert!(looks < 60, "{looks}");
+    }
+
+    #[test]
+    fn a_rank_that_writes_all_the_time_is_looked_at_rarely_too() {
+        let system = system(&[(7, 7, "", OTHER)]);
+        let now = Instant::now();
+        let mut strangers = watch(&system, now);
+        let mut looks = HashSet::new();
+        for written in 1..900_000 {
+            strangers.resting_until = None;
+            strangers.look_at_writer(0, now + written * FIRST);
+            looks.insert(
+                strangers.suspects[0]
+                    .as_ref()
+                    .expect("it is watched")
+                    .looked,
+            );
+        }
+        assert!((100..300).contains(&looks.len()), "{}", looks.len());
+    }
+
+    #[test]
+    fn after_a_look_at_a_writer_the_watch_rests() {
+        let system = system(&[(7, 7, "", OTHER), (8, 8, "", OPEN_MPI)]);
+        let now = Instant::now();
+        let mut strangers = watch(&system, now);
+        strangers.add(Pid::from_raw(8), true, now);
+        strangers.look_at_writer(0, now + FIRST);
+        let until = strangers.resting_until.expect("it rests");
+        assert!(until > now + FIRST && strangers.wake_at() >= Some(until));
+        strangers.look_at_writer(1, now + FIRST);
+        assert_eq!(strangers.look(now + FIRST), []);
+        assert!(
+            strangers.suspects[1]
+                .as_ref()
+                .is_some_and(|it| it.looked == now)
+        );
+        strangers.look_at_writer(1, until);
+        assert_eq!(strangers.end(1).as_deref(), Some("libmpi.so.40.30.4"));
     }
 }
