@@ -3,9 +3,11 @@
 //! A program whose file names no MPI (a script, Python) may load Open MPI's library when it runs.
 //! That one does not find our launcher, and each process is rank 0 of a job of its own. We see it
 //! in the list of what its process has mapped (`/proc/PID/maps`), as long as it lives. So we look
-//! early and often at first, at times that grow with its age, also when it writes; never at a rank
-//! that has called Init, nor at one whose file names our library. A library that is mapped need not
-//! be used: a rank has time to call our Init before it is reported.
+//! early and often at first, at times that grow with its age, also when it writes, but then not
+//! before a twentieth of its age has gone by; never at a rank that has called Init, nor at one whose
+//! file names our library. After each look the whole watch rests. A library that is mapped need not
+//! be used: a rank has time to call our Init before it is reported. It is reported as well if what
+//! had loaded the library has ended meanwhile: a script may work on after that.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -52,6 +54,16 @@ impl Suspect {
     fn age(&self, now: Instant) -> Duration {
         now.saturating_duration_since(self.started)
     }
+}
+
+/// What the processes of a rank have mapped.
+#[derive(Debug, PartialEq, Eq)]
+enum Seen {
+    /// A library of a strange MPI.
+    Strange(String),
+    /// Ours, and no strange one beside it in another process.
+    Own,
+    Nothing,
 }
 
 /// The watch over the ranks of a node.
@@ -157,11 +169,15 @@ impl Strangers {
         suspect.looked = now;
         suspect.next = now + (suspect.age(now) / 2).max(FIRST);
         let is_strange = |mpi| mpi == Mpi::OpenMpi || (mpi == Mpi::Mpich && !have_pmi);
-        let Some(library) = library_of(&self.proc, suspect.pid, &is_strange) else {
-            suspect.library = None;
-            return None;
-        };
-        let (library, seen) = suspect.library.get_or_insert((library, now));
+        match look_into(&self.proc, suspect.pid, &is_strange) {
+            Seen::Strange(library) => {
+                suspect.library.get_or_insert((library, now));
+            }
+            // It is about to call Init.
+            Seen::Own => suspect.library = None,
+            Seen::Nothing => {}
+        }
+        let (library, seen) = suspect.library.as_mut()?;
         if *seen + PATIENCE <= now {
             let library = std::mem::take(library);
             self.clear(place);
@@ -193,29 +209,33 @@ impl Node {
     }
 }
 
-/// The library of a strange MPI that a process has loaded, or one that it has started. Those of
-/// another process group are of another launcher.
-fn library_of(proc: &Path, pid: Pid, is_strange: &dyn Fn(Mpi) -> bool) -> Option<String> {
-    let group = group_of(proc, pid)?;
+/// What a process has mapped, and those that it has started. Those of another process group are of
+/// another launcher.
+fn look_into(proc: &Path, pid: Pid, is_strange: &dyn Fn(Mpi) -> bool) -> Seen {
+    let Some(group) = group_of(proc, pid) else {
+        return Seen::Nothing;
+    };
     let mut processes = vec![pid];
-    let mut next = 0;
+    let (mut next, mut seen) = (0, Seen::Nothing);
     while let Some(process) = processes.get(next).copied() {
         next += 1;
-        if let Some(library) = mapped(proc, process, is_strange) {
-            return Some(library);
+        match mapped(proc, process, is_strange) {
+            Seen::Strange(library) => return Seen::Strange(library),
+            Seen::Own => seen = Seen::Own,
+            Seen::Nothing => {}
         }
         let room = PROCESSES_MAX - processes.len();
         let children = children_of(proc, process).into_iter();
         let of_group = children.filter(|child| group_of(proc, *child) == Some(group));
         processes.extend(of_group.take(room));
     }
-    None
+    seen
 }
 
-/// What a process has mapped of a strange MPI, unless it has our library as well.
-fn mapped(proc: &Path, pid: Pid, is_strange: &dyn Fn(Mpi) -> bool) -> Option<String> {
-    let maps = fs::read(proc.join(pid.to_string()).join("maps")).ok()?;
-    let mut found = None;
+/// What a process has mapped. Ours counts if there are two.
+fn mapped(proc: &Path, pid: Pid, is_strange: &dyn Fn(Mpi) -> bool) -> Seen {
+    let maps = fs::read(proc.join(pid.to_string()).join("maps")).unwrap_or_default();
+    let mut seen = Seen::Nothing;
     for line in maps.split(|byte| *byte == b'\n') {
         let Some(name) = line.rsplit(|byte| *byte == b'/').next() else {
             continue;
@@ -226,12 +246,12 @@ fn mapped(proc: &Path, pid: Pid, is_strange: &dyn Fn(Mpi) -> bool) -> Option<Str
         }
         let name = String::from_utf8_lossy(name);
         match elf::owner(&name) {
-            Some(Mpi::Own) => return None,
-            Some(mpi) if is_strange(mpi) => found = Some(name.into_owned()),
+            Some(Mpi::Own) => return Seen::Own,
+            Some(mpi) if is_strange(mpi) => seen = Seen::Strange(name.into_owned()),
             _ => {}
         }
     }
-    found
+    seen
 }
 
 /// The children of a process; none where the kernel does not list them.
@@ -289,15 +309,15 @@ mod tests {
         root
     }
 
-    fn seen(processes: &[(i32, i32, &str, &str)], have_pmi: bool) -> Option<String> {
+    fn seen(processes: &[(i32, i32, &str, &str)], have_pmi: bool) -> Seen {
         let system = system(processes);
         let is_strange = |mpi| mpi == Mpi::OpenMpi || (mpi == Mpi::Mpich && !have_pmi);
-        library_of(system.path(), Pid::from_raw(7), &is_strange)
+        look_into(system.path(), Pid::from_raw(7), &is_strange)
     }
 
     #[test]
     fn a_library_is_found_in_the_rank_and_what_it_has_started() {
-        let open_mpi = Some("libmpi.so.40.30.4".to_string());
+        let open_mpi = Seen::Strange("libmpi.so.40.30.4".to_string());
         let maps = format!("{OTHER}{OPEN_MPI}{OTHER}");
         assert_eq!(seen(&[(7, 7, "", &maps)], true), open_mpi);
         let shell = (7, 7, "8 9 ", OTHER);
@@ -311,17 +331,26 @@ mod tests {
         // Another launcher gives its ranks groups of their own.
         assert_eq!(
             seen(&[shell, (8, 8, "9", OTHER), (9, 8, "", OPEN_MPI)], true),
-            None
+            Seen::Nothing
         );
         let both = format!("{OPEN_MPI}{OWN}");
-        assert_eq!(seen(&[(7, 7, "", &both)], true), None);
-        assert_eq!(seen(&[], true), None);
+        assert_eq!(seen(&[(7, 7, "", &both)], true), Seen::Own);
+        let strange_child = (9, 7, "", OPEN_MPI);
+        assert_eq!(
+            seen(
+                &[(7, 7, "8 9", OTHER), (8, 7, "", OWN), strange_child],
+                true
+            ),
+            open_mpi
+        );
+        assert_eq!(seen(&[], true), Seen::Nothing);
     }
 
     #[test]
     fn the_library_of_mpich_will_speak_where_it_has_a_channel() {
-        assert_eq!(seen(&[(7, 7, "", MPICH)], true), None);
-        assert!(seen(&[(7, 7, "", MPICH)], false).is_some());
+        assert_eq!(seen(&[(7, 7, "", MPICH)], true), Seen::Nothing);
+        let mpich = Seen::Strange("libmpi.so.12.2.0 (deleted)".to_string());
+        assert_eq!(seen(&[(7, 7, "", MPICH)], false), mpich);
     }
 
     fn watch(system: &tempfile::TempDir, now: Instant) -> Strangers {
@@ -371,6 +400,29 @@ mod tests {
     }
 
     #[test]
+    fn a_script_that_works_on_after_its_program_has_ended_is_reported() {
+        let system = system(&[(7, 7, "8", OTHER), (8, 7, "", OPEN_MPI)]);
+        let now = Instant::now();
+        let mut strangers = watch(&system, now);
+        assert_eq!(look_until(&mut strangers, now + PATIENCE / 2), None);
+        fs::remove_dir_all(system.path().join("8")).expect("it is gone");
+        let (at, library) = look_until(&mut strangers, now + 3 * PATIENCE).expect("it is known");
+        assert!(at >= now + PATIENCE && library == "libmpi.so.40.30.4");
+    }
+
+    #[test]
+    fn a_rank_that_loads_our_library_meanwhile_is_not_reported() {
+        let system = system(&[(7, 7, "", OPEN_MPI)]);
+        let now = Instant::now();
+        let mut strangers = watch(&system, now);
+        assert_eq!(look_until(&mut strangers, now + PATIENCE / 2), None);
+        let both = format!("{OPEN_MPI}{OWN}");
+        fs::write(system.path().join("7/maps"), both).expect("a file");
+        assert_eq!(look_until(&mut strangers, now + 3 * PATIENCE), None);
+        assert_eq!(strangers.end(0), None);
+    }
+
+    #[test]
     fn looks_become_rare_and_are_no_burden() {
         let system = system(&[(7, 7, "", OTHER)]);
         let now = Instant::now();
@@ -390,7 +442,7 @@ mod tests {
         let now = Instant::now();
         let mut strangers = watch(&system, now);
         let mut looks = HashSet::new();
-        for written in 1..900_000 {
+        for written in 1..90_000 {
             strangers.resting_until = None;
             strangers.look_at_writer(0, now + written * FIRST);
             looks.insert(
