@@ -43,9 +43,10 @@ test-schedulers: stage
 prerequisites:
 	@sh tests/prerequisites.sh
 
-build: export MPILITE_BUILD_COMMIT := $(shell \
+# Expanded by this target alone: whoever only cleans up needs no compiler.
+build: export MPILITE_BUILD_COMMIT = $(shell \
   { [ -e .git ] && git rev-parse --short=12 HEAD 2>/dev/null; } || echo not known)
-build: export MPILITE_BUILD_COMPILER := $(shell rustc --version)
+build: export MPILITE_BUILD_COMPILER = $(shell rustc --version)
 build:
 	$(CARGO) build --release --package mpi-capi --package launcher
 

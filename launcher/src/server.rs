@@ -57,13 +57,9 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     map.extend(plan.program_lines(options.is_verbose));
     check_secrecy(&plan, &way)?;
     let network = plan.network.as_ref().and_then(Wanted::note);
-    let results = Results::open(options, &plan.placement)?;
-    if let Some(capture) = &results.capture {
-        plan.set_here(capture.variable());
-    }
     let grace = times::grace(options.grace, allocation.is_some(), times::variable)?;
     let job = Job::new(&plan.placement.hosts, grace).with(plan.wishes.clone());
-    let mut server = Server::new(options, (plan, job, results), &way)?;
+    let mut server = Server::new(options, (plan, job), &way)?;
     let unknown = settings::unknown_variables(std::env::vars_os());
     let idle = match has_hosts {
         true => None,
@@ -115,7 +111,7 @@ struct Server {
 impl Server {
     fn new(
         options: &Options,
-        (plan, job, mut results): (Plan, Job, Results),
+        (mut plan, job): (Plan, Job),
         way: &remote::settings::Settings,
     ) -> Result<Server, Failure> {
         let timeout = times::timeout(options)?;
@@ -140,12 +136,18 @@ impl Server {
             });
         }
         let srun = Srun::of(&plan.placement.places, way, inherited)?;
+        let preload = plan.preload()?;
+        // Last: it empties files, and a command line that is refused shall leave them as they were.
+        let mut results = Results::open(options, &plan.placement)?;
+        if let Some(capture) = &results.capture {
+            plan.set_here(capture.variable());
+        }
         let output = Output::new(options.style, results.rank_files.take())
             .map_err(|error| Failure::launch(format!("cannot start: {error}")))?;
         Ok(Server {
             job,
             input: InputPump::new(plan.input_nodes()),
-            preload: plan.preload()?,
+            preload,
             results,
             gather,
             stall,

@@ -159,7 +159,8 @@ pub enum Change {
 /// The child processes of this process.
 #[derive(Debug)]
 pub struct Children {
-    /// Those of whoever became us: a shell may start something and then execute us.
+    /// Those of whoever became us: a shell may start something and then execute us. What these
+    /// leave behind we adopt, and cannot tell from what ranks leave behind.
     strangers: Vec<Pid>,
 }
 

@@ -1,7 +1,8 @@
 //! What `mpirun --verbose` says about the start and the end of a job, a line each.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::Read as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use crate::allocation::Allocation;
@@ -79,10 +80,20 @@ fn shown(path: &Path) -> String {
     printable(&path.to_string_lossy())
 }
 
+/// Opens a program for reading, unless that would wait for somebody, as for a fifo's writer.
+fn open(file: &Path) -> Option<File> {
+    let mut options = OpenOptions::new();
+    let opened = options
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
+    let file = opened.open(file).ok()?;
+    file.metadata().ok()?.is_file().then_some(file)
+}
+
 /// The words behind `#!` if the file begins with them.
 fn interpreter(file: &Path) -> Option<String> {
     let mut start = [0; 128];
-    let read = File::open(file).ok()?.read(&mut start).ok()?;
+    let read = open(file)?.read(&mut start).ok()?;
     let start = String::from_utf8_lossy(&start[..read]).into_owned();
     let line = start.strip_prefix("#!")?.lines().next()?;
     Some(printable(line.trim()))

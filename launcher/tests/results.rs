@@ -115,10 +115,37 @@ fn two_results_in_one_file_are_refused_and_nothing_starts() {
 }
 
 #[test]
+fn what_is_refused_leaves_the_files_as_they_were() {
+    let scratch = Scratch::new();
+    fs::create_dir(scratch.path().join("d")).unwrap();
+    let files = ["p", "s", "t", "j", "d/rank.0.out"];
+    let files = files.map(|name| scratch.write(name, "of before", 0o644));
+    let line = "-n 1 --host n2 --packets p --sequence s --stats=t --stall-json j --output d true";
+    let line: Vec<_> = line.split(' ').collect();
+    let mut runs: Vec<_> = [
+        "MPILITE_GRACE",
+        "MPIEXEC_TIMEOUT",
+        "MPILITE_STALL",
+        "MPILITE_SILENT_S",
+    ]
+    .map(|name| (mpirun(&line).env(name, "perhaps"), name))
+    .into();
+    runs.push((mpirun_after("ulimit -n 16", &line), "ulimit -Hn"));
+    for (run, words) in runs {
+        let outcome = run.directory(scratch.path()).run();
+        outcome.fails_with(outcome.code, &[words]);
+        assert!(outcome.code > 1, "{outcome:?}");
+        for file in &files {
+            assert_eq!(fs::read_to_string(file).unwrap(), "of before", "{file:?}");
+        }
+    }
+}
+
+#[test]
 fn what_else_lies_among_the_records_is_passed_over() {
     let scratch = Scratch::new();
     let script = "mkfifo $MPILITE_PACKETS.9.0; ln -s /dev/zero $MPILITE_PACKETS.8.0; \
-                  mkdir $MPILITE_PACKETS.7.0; stat -c %a ${MPILITE_PACKETS%/*}";
+                  mkdir -m 700 $MPILITE_PACKETS.7.0; stat -c %a ${MPILITE_PACKETS%/*}";
     let options = ["-n", "1", "--packets", "p", "--sequence", "s"];
     let line = [&options[..], &["sh", "-c", script]].concat();
     // The folder is ours alone, whatever the starter's umask is.

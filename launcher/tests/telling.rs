@@ -80,6 +80,20 @@ fn verbose_tells_how_hosts_are_reached_and_how_ranks_begin_and_end() {
 }
 
 #[test]
+fn a_program_for_another_host_that_is_a_fifo_is_not_waited_for() {
+    let scratch = Scratch::new();
+    let fifo = scratch.path().join("fifo");
+    let made = std::process::Command::new("mkfifo").arg(&fifo).status();
+    assert!(made.expect("mkfifo runs").success());
+    for option in ["--verbose", "--preload"] {
+        let line = ["-n", "1", "--host", "n2", option, fifo.to_str().unwrap()];
+        let outcome = mpirun(&line).over_fake_ssh().run();
+        assert_ne!(outcome.code, 0, "{outcome:?}");
+        assert!(outcome.stderr.contains("is a named pipe"), "{outcome:?}");
+    }
+}
+
+#[test]
 fn verbose_names_the_signal_that_ended_a_rank() {
     let outcome = mpirun(&["-n", "1", "-v", "sh", "-c", "kill -KILL $$"]).run();
     assert_eq!(outcome.code, 137, "{outcome:?}");

@@ -3,9 +3,9 @@
 //! Records are collected and written once for each system call that sends or asks: a rank that is
 //! killed leaves nearly all of them. `crate::packets` says how they lie in the file.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
 use crate::clock::since_1970;
@@ -19,6 +19,9 @@ const FILES_MOST: u32 = 1000;
 
 /// Bytes that are collected before they are written, at the latest.
 const COLLECTED_BYTES: usize = 1 << 18;
+
+/// Who may read and write the file: the user alone.
+const OF_USER: u32 = 0o600;
 
 /// The open file of one rank.
 pub(super) struct Recorder {
@@ -43,7 +46,7 @@ impl Recorder {
             let opened = OpenOptions::new()
                 .write(true)
                 .create_new(true)
-                .mode(0o600)
+                .mode(OF_USER)
                 .open(&name);
             match opened {
                 Ok(file) => return Self::begin(file, protocol, preamble),
@@ -57,6 +60,8 @@ impl Recorder {
     }
 
     fn begin(mut file: File, protocol: u8, preamble: &Preamble) -> io::Result<Self> {
+        // mpirun reads it, whatever the umask of the rank takes away.
+        file.set_permissions(Permissions::from_mode(OF_USER))?;
         file.write_all(&preamble.encode())?;
         Ok(Self {
             file,
@@ -162,8 +167,9 @@ mod tests {
 
     #[test]
     fn each_program_of_a_rank_has_a_file_of_its_own_that_only_the_user_reads() {
-        use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
+        // The next test starts this one with another umask.
+        std::fs::set_permissions(folder.path(), Permissions::from_mode(0o700)).unwrap();
         let prefix = folder.path().join("p");
         for (number, byte) in [(0, 1), (1, 2)] {
             let mut recorder = Recorder::create(&prefix, RMPP, &preamble()).unwrap();
@@ -179,6 +185,19 @@ mod tests {
                 (500, &[byte; 3][..])
             );
         }
+    }
+
+    #[test]
+    fn the_umask_of_a_rank_does_not_hide_its_file_from_the_user() {
+        let script = "umask 0477; exec \"$0\" only_the_user_reads";
+        let mut again = std::process::Command::new("sh");
+        again
+            .args(["-c", script])
+            .arg(std::env::current_exe().unwrap());
+        let outcome = again.output().unwrap();
+        let text = String::from_utf8_lossy(&outcome.stdout);
+        assert!(outcome.status.success(), "{outcome:?}");
+        assert!(text.contains("1 passed"), "{text}");
     }
 
     #[test]
