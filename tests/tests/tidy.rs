@@ -261,6 +261,6 @@ fn a_readme_with_an_untrue_number_of_lines_is_found() {
         let found = violations_of_tree(&files.map(|(path, text)| SourceFile::new(path, text)));
         found.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
-    assert!(of("1,099").is_empty());
-    assert_found(&of("1,100"), "README.md:2: 1100 lines, but there are 100");
+    assert!(of("2,099").is_empty());
+    assert_found(&of("2,100"), "README.md:2: 2100 lines, but there are 100");
 }

@@ -159,7 +159,7 @@ impl Communicator {
         Ok(self.derive(&agreement, self.group().clone(), self.rank(), topology))
     }
 
-    async fn split_among(
+    pub(crate) async fn split_among(
         &self,
         peers: &impl Peers,
         color: Option<u32>,
@@ -177,7 +177,7 @@ impl Communicator {
         Ok(Some(self.derive(&agreement, group, rank, None)))
     }
 
-    async fn create_among(&self, peers: &impl Peers, group: &Group) -> Result<Option<Self>> {
+    pub(crate) async fn create_among(&self, peers: &impl Peers, group: &Group) -> Result<Option<Self>> {
         let agreement = self.agree(peers, [0, 0]).await?;
         self.check_has(group)?;
         let group = self.local_group().with_members(group.shared_members());

@@ -30,6 +30,9 @@ impl Site {
     #[must_use]
     pub fn disagreement(&self) -> Option<(About, (usize, About))> {
         let at = self.at.load(Relaxed);
+        if at == self.before_first {
+            return None;
+        }
         let mine = self.came_for(self.me, at)?;
         let differs = |theirs: About| theirs.now() != mine.now();
         Some((mine, self.differs(at, differs)?))
@@ -40,7 +43,10 @@ impl Site {
     #[must_use]
     pub fn straggler(&self) -> Option<Straggler> {
         let at = self.at.load(Relaxed);
-        let last_of = |rank: usize| self.members[rank].slot.at.0.load(Acquire) >> 1;
+        let last_of = |rank: usize| {
+            let last = self.members[rank].slot.at.0.load(Acquire) >> 1;
+            last.max(self.before_first)
+        };
         let all = 0..self.members.len();
         let (other, last) = all
             .map(|rank| (rank, last_of(rank)))

@@ -87,6 +87,9 @@ pub struct Site {
     must_fence: bool,
     /// Lines that are used in turn, a power of two.
     lines: u64,
+    /// The number before that of its first epoch. Lines and slots up to it are of communicators
+    /// that had the place before.
+    pub(crate) before_first: u64,
     /// The epoch to which this member came last.
     pub(crate) at: AtomicU64,
     /// What that epoch is about.
@@ -136,6 +139,7 @@ impl Node {
             },
             must_fence: members.iter().any(needs_fence),
             members,
+            before_first: last,
             at: AtomicU64::new(last),
             before: AtomicU64::new(0),
             complete: AtomicU64::new(last),

@@ -210,3 +210,40 @@ fn lines_of_an_earlier_communicator_at_a_place_are_no_mismatch() {
     let (_, mine) = next.begin_epoch(About::new(1, 0, 0), false);
     assert_eq!(next.mismatch(mine), None);
 }
+
+/// What lies at a place before its first epoch shows neither a mismatch nor a missing member.
+#[test]
+fn members_that_have_not_met_neither_disagree_nor_miss_anything() {
+    let (channels, members) = pair(true);
+    for (member, kind) in members.iter().zip([0, 1]) {
+        let (epoch, mine) = member.begin_epoch(About::new(kind, 0, 4), false);
+        epoch.bring(mine, Who::Nobody, |_| ());
+    }
+    let opens = |last| {
+        let of = |me: usize| {
+            let id = SiteId {
+                last,
+                ..members[0].site_id()
+            };
+            channels[me]
+                .node()
+                .site(id, &[0, 1].map(PeerId), me)
+                .expect("both")
+        };
+        [of(0), of(1)]
+    };
+    // Its members met once; one of them has met others since, elsewhere.
+    for last in [1, 5] {
+        let [here, there] = opens(last);
+        assert_eq!(here.disagreement(), None);
+        assert!(here.straggler().is_none() && there.straggler().is_none());
+        let (epoch, mine) = here.begin_epoch(about(0), false);
+        epoch.bring(mine, Who::Nobody, |_| ());
+        let missed = there.straggler().expect("it has not come");
+        assert_eq!(
+            (missed.rank, missed.ahead, missed.missed),
+            (1, 0, Some(mine))
+        );
+        assert!(here.straggler().is_some());
+    }
+}
