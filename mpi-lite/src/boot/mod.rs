@@ -59,7 +59,8 @@ pub enum BootError {
     #[error(
         "MPILITE_BOOT_FD={value} does not name the launcher's channel ({reason}); a wrapper \
          between mpirun and the program must leave this descriptor open (to run the program \
-         alone, unset MPILITE_BOOT_FD MPILITE_SIZE)"
+         alone, or from a rank with an environment from before MPI_Init, unset MPILITE_BOOT_FD \
+         MPILITE_SIZE PMI_FD)"
     )]
     Channel {
         /// The value of the variable.

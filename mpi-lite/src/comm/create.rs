@@ -177,7 +177,11 @@ impl Communicator {
         Ok(Some(self.derive(&agreement, group, rank, None)))
     }
 
-    pub(crate) async fn create_among(&self, peers: &impl Peers, group: &Group) -> Result<Option<Self>> {
+    pub(crate) async fn create_among(
+        &self,
+        peers: &impl Peers,
+        group: &Group,
+    ) -> Result<Option<Self>> {
         let agreement = self.agree(peers, [0, 0]).await?;
         self.check_has(group)?;
         let group = self.local_group().with_members(group.shared_members());
