@@ -134,13 +134,20 @@ pub fn foreign_marks() -> impl Iterator<Item = &'static str> {
     LAUNCHERS.iter().flat_map(|it| it.marks.iter().copied())
 }
 
-/// Checks that no other launcher started several copies of this program.
+/// Checks that no other launcher started several copies of this program. One whose marks are all
+/// inherited from a rank started that rank.
 ///
 /// # Errors
 ///
 /// [`BootError::Foreign`] with the launcher and the variable by which it was recognised.
-pub(super) fn check(variable: impl Fn(&str) -> Option<OsString>) -> Result<(), BootError> {
-    let mut several = LAUNCHERS.iter().filter(|it| it.started_several(&variable));
+pub(super) fn check(
+    variable: impl Fn(&str) -> Option<OsString>,
+    is_inherited: impl Fn(&str) -> bool,
+) -> Result<(), BootError> {
+    let started = |it: &&Launcher| {
+        it.started_several(&variable) && !it.marks.iter().all(|mark| is_inherited(mark))
+    };
+    let mut several = LAUNCHERS.iter().filter(started);
     let Some(first) = several.next() else {
         return Ok(());
     };
@@ -161,7 +168,8 @@ mod tests {
     use super::*;
 
     fn checked(set: &[(&str, &str)]) -> Result<(), BootError> {
-        check(|name| set.iter().find(|(n, _)| *n == name).map(|(_, v)| v.into()))
+        let value = |name: &str| set.iter().find(|(n, _)| *n == name).map(|(_, v)| v.into());
+        check(value, |_| false)
     }
 
     fn marks(launcher: &Launcher) -> Vec<(&'static str, &'static str)> {

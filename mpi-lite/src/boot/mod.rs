@@ -65,7 +65,8 @@ pub enum BootError {
     #[error(
         "MPILITE_BOOT_FD={value} does not name the launcher's channel ({reason}); a wrapper \
          between mpirun and the program must leave this descriptor open (to run the program \
-         alone, unset MPILITE_BOOT_FD MPILITE_SIZE)"
+         alone, or from a rank with an environment from before MPI_Init, unset MPILITE_BOOT_FD \
+         MPILITE_SIZE PMI_FD)"
     )]
     Channel {
         /// The value of the variable.
@@ -225,7 +226,7 @@ impl Boot {
     /// is better than N programs that are each rank 0 of 1. [`BootError::Channel`] and the rest if
     /// the channel to our own launcher does not work.
     pub fn from_environment() -> Result<Boot, BootError> {
-        let boot = match origin(environment::variable, environment::is_used())? {
+        let boot = match origin(environment::variable, environment::is_inherited)? {
             Origin::Launcher(fd) => Boot::Launched(Client::connect(fd)?),
             Origin::Pmi(place) => {
                 let manager = pmi::connect(place)?;
@@ -237,7 +238,10 @@ impl Boot {
             },
             Origin::Alone => Boot::Single(Single::new()),
         };
-        environment::mark_used();
+        // A process that is alone has taken no place; what is there may be meant for its children.
+        if !matches!(boot, Boot::Single(_)) {
+            environment::mark_used();
+        }
         Ok(boot)
     }
 
@@ -464,11 +468,10 @@ enum Origin {
     Alone,
 }
 
-/// Finds what started this process. `is_child`: a process above it has the place in a job to which
-/// the environment led.
+/// Finds what started this process. `is_inherited`: a variable was meant for a process above it.
 fn origin(
     variable: impl Fn(&str) -> Option<OsString>,
-    is_child: bool,
+    is_inherited: impl Fn(&str) -> bool,
 ) -> Result<Origin, BootError> {
     if let Some(value) = variable(protocol::BOOT_FD) {
         let text = value.to_string_lossy();
@@ -483,7 +486,7 @@ fn origin(
     if let Some(place) = pmi::place(&variable)? {
         return Ok(Origin::Pmi(place));
     }
-    let is_of_several = |size: &OsString| !is_child && !size.is_empty() && size != "1";
+    let is_of_several = |size: &OsString| !is_inherited(SIZE) && !size.is_empty() && size != "1";
     if let Some(size) = variable(SIZE).filter(is_of_several) {
         let size = size.to_string_lossy().escape_debug().to_string();
         return Err(BootError::NoChannel { size });
@@ -491,9 +494,7 @@ fn origin(
     if pmix::is_there(&variable) {
         return Ok(Origin::Pmix);
     }
-    if !is_child {
-        foreign::check(variable)?;
-    }
+    foreign::check(variable, is_inherited)?;
     Ok(Origin::Alone)
 }
 
@@ -503,7 +504,7 @@ mod tests {
 
     fn origin_of(set: &[(&str, &str)]) -> Result<Origin, BootError> {
         let value = |name: &str| set.iter().find(|(n, _)| *n == name).map(|(_, v)| v.into());
-        origin(value, false)
+        origin(value, |_| false)
     }
 
     #[test]
@@ -518,18 +519,32 @@ mod tests {
     }
 
     #[test]
-    fn a_child_of_a_rank_is_alone_unless_a_manager_of_its_own_started_it() {
+    fn a_child_of_a_rank_is_alone_unless_a_launcher_of_its_own_started_it() {
         let of_child = |set: &[(&str, &str)]| {
             let value = |name: &str| set.iter().find(|(n, _)| *n == name).map(|(_, v)| v.into());
-            origin(value, true).unwrap()
+            let inherited = [("MPILITE_SIZE", "4"), ("SLURM_STEP_ID", "0")];
+            let is_inherited = |name: &str| {
+                let there = set.iter().find(|(it, _)| *it == name);
+                there.is_some_and(|it| inherited.contains(it))
+            };
+            origin(value, is_inherited)
         };
         let inherited = [
             ("MPILITE_SIZE", "4"),
             ("SLURM_STEP_ID", "0"),
             ("SLURM_NTASKS", "4"),
         ];
-        assert_eq!(of_child(&inherited), Origin::Alone);
-        assert_eq!(of_child(&[("MPILITE_BOOT_FD", "7")]), Origin::Launcher(7));
+        assert_eq!(of_child(&inherited).unwrap(), Origin::Alone);
+        let of_launcher = of_child(&[("MPILITE_BOOT_FD", "7")]);
+        assert_eq!(of_launcher.unwrap(), Origin::Launcher(7));
+        let of_srun = [&inherited[..1], &[("SLURM_STEP_ID", "1")]].concat();
+        let of_jsrun = [&inherited[..], &[("JSM_NAMESPACE_RANK", "0")]].concat();
+        for of_foreign in [of_srun, of_jsrun] {
+            let error = of_child(&of_foreign).unwrap_err();
+            assert!(matches!(error, BootError::Foreign { .. }), "{error}");
+        }
+        let error = of_child(&[("MPILITE_SIZE", "2")]).unwrap_err();
+        assert!(matches!(error, BootError::NoChannel { .. }), "{error}");
     }
 
     #[test]

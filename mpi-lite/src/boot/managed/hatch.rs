@@ -154,13 +154,16 @@ impl Hatch {
     }
 
     /// From now on only the hatch of this name can send to this one. Returns false if there is none
-    /// here: it is on another host, or in another container.
+    /// here, as it is on another host or in another container, or if rules of the system (AppArmor,
+    /// Landlock) keep them apart.
     pub(super) fn face(&self, name: &str) -> io::Result<bool> {
         let there = SocketAddr::from_abstract_name(name)?;
         match self.socket.connect_addr(&there) {
             Ok(()) => Ok(true),
-            Err(error) if error.kind() == ErrorKind::ConnectionRefused => Ok(false),
-            Err(error) => Err(error),
+            Err(error) => match error.kind() {
+                ErrorKind::ConnectionRefused | ErrorKind::PermissionDenied => Ok(false),
+                _ => Err(error),
+            },
         }
     }
 
@@ -334,6 +337,8 @@ mod tests {
         for name in [&name, &secret.name_for(RANK)] {
             let refused = knock(name, b"").unwrap_err();
             assert_eq!(refused.kind(), ErrorKind::PermissionDenied);
+            let (third, _) = Hatch::open(RANK + 1).unwrap();
+            assert!(!third.face(name).unwrap());
         }
         assert!(first.take(&secret).unwrap().is_none());
     }

@@ -15,7 +15,7 @@
 //! ```
 
 use std::fmt::Display;
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
@@ -71,6 +71,17 @@ fn broken(what: &str, error: impl Display) -> Loss {
     Loss::Broken(format!("{what}: {error}"))
 }
 
+/// What an error on the way to `rank`, whose process is `pid`, shows.
+fn lost_by(error: &io::Error, rank: u32, pid: i32) -> Loss {
+    match error.kind() {
+        ErrorKind::ConnectionRefused
+        | ErrorKind::ConnectionReset
+        | ErrorKind::NotConnected
+        | ErrorKind::BrokenPipe => Loss::Ended { rank, pid },
+        _ => broken(&format!("cannot speak to rank {rank} of this host"), error),
+    }
+}
+
 /// Cards, one of a rank or those of all.
 pub(super) type Cards = Vec<Vec<u8>>;
 
@@ -117,13 +128,17 @@ impl Peer {
         }
     }
 
+    fn lost_by(&self, error: &io::Error) -> Loss {
+        lost_by(error, self.rank, self.pid)
+    }
+
     fn send(&mut self, message: &Message, shared: Option<&Shared>) -> Result<(), Loss> {
         let frame = encode(message).map_err(|error| Loss::Broken(error.to_string()))?;
         let sent = match shared {
             Some(shared) => shared.send_beside(&frame, &self.stream),
             None => self.stream.write_all(&frame),
         };
-        sent.map_err(|_| self.lost())
+        sent.map_err(|error| self.lost_by(&error))
     }
 
     /// Reads once.
@@ -136,7 +151,7 @@ impl Peer {
                 Ok(())
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => Ok(()),
-            Err(_) => Err(self.lost()),
+            Err(error) => Err(self.lost_by(&error)),
         }
     }
 
@@ -261,7 +276,7 @@ impl Neighbours {
         for hatch in std::mem::take(&mut self.hatches) {
             if hatch.face_first(&secret).map_err(no_socket)? {
                 let passed = hatch.pass(&secret, me);
-                let stream = passed.map_err(|_| Loss::Ended { rank: first, pid })?;
+                let stream = passed.map_err(|error| lost_by(&error, first, pid))?;
                 self.add(Peer::new(first, pid, stream))?;
                 self.hatches.push(hatch);
             }
@@ -442,6 +457,8 @@ fn no_socket(error: impl Display) -> Loss {
 
 #[cfg(test)]
 mod tests {
+    use rustix::io::Errno;
+
     use super::*;
 
     /// A stranger has taken the name of the first rank's hatch when that rank died.
@@ -467,6 +484,17 @@ mod tests {
                 other => panic!("{other:?}"),
             }
         }
+    }
+
+    #[test]
+    fn only_an_error_of_the_other_side_is_the_end_of_a_rank() {
+        let ended = Loss::Ended { rank: 0, pid: 77 };
+        for errno in [Errno::CONNREFUSED, Errno::CONNRESET, Errno::PIPE] {
+            assert_eq!(lost_by(&errno.into(), 0, 77), ended);
+        }
+        let limit = io::Error::from(Errno::MFILE);
+        let text = format!("cannot speak to rank 0 of this host: {limit}");
+        assert_eq!(lost_by(&limit, 0, 77), Loss::Broken(text));
     }
 
     #[test]
