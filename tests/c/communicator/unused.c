@@ -1,5 +1,5 @@
 /* ranks: 1, 2, 3; MPI 5.0 7.4.3 */
-/* Communicators that are never used, nor freed, where others were before: nobody misses anything. */
+/* Communicators that are never used, nor freed, where others were: nobody misses anything. */
 #include "../check.h"
 
 int main(int argc, char **argv)

@@ -121,8 +121,8 @@ impl Recorder {
         }
     }
 
-    /// Writes what was collected. If that fails nothing more is recorded, and the file says so where
-    /// it needs no more room: at its beginning.
+    /// Writes what was collected. If that fails nothing more is recorded, and the file says so at
+    /// its beginning, where that needs no more room.
     pub(super) fn write(&mut self) {
         if self.collected.is_empty() {
             return;
