@@ -53,7 +53,7 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     let note = placement.note.clone();
     let way = remote::settings::Settings::read(options, &placement, allocation.as_ref())?;
     let mut map = verbose::hosts(options, allocation.as_ref(), &placement, &way);
-    let mut plan = Plan::new(options, placement)?;
+    let plan = Plan::new(options, placement)?;
     map.extend(plan.program_lines(options.is_verbose));
     check_secrecy(&plan, &way)?;
     let network = plan.network.as_ref().and_then(Wanted::note);
