@@ -110,7 +110,8 @@ fn a_stranger_who_fills_every_socket_of_a_job_neither_ends_nor_hangs_it() {
     let programs = Programs::new();
     let stranger = source_root().join("tests/src/stranger.py");
     let script = "stranger=$1; shift; \
-                  PATH=/usr/bin:$PATH $USER_OF_STRANGER python3 - < \"$stranger\" > knocked & trap \"kill $!\" EXIT; \
+                  PATH=/usr/bin:$PATH $USER_OF_STRANGER python3 - \
+                  < \"$stranger\" > knocked & trap \"kill $!\" EXIT; \
                   mpiexec.hydra -n 3 sh -c 'if [ $PMI_RANK = 1 ]; then \
                   until [ -s knocked ]; do sleep 0.01; done; fi; exec \"$0\"' \"$@\"";
     let nobody = "setpriv --reuid=65534 --regid=65534 --clear-groups";
