@@ -1,13 +1,17 @@
 """A process that has nothing to do with a job.
 
 It sends to, or connects to, every socket whose name begins with @mpi-lite- until nothing more goes
-in, again and again, and never reads. It prints a line whenever a socket has taken all it could.
+in, or more than a queue holds, again and again, and never reads. It prints a line whenever it has
+done so to a socket.
 """
 import array
 import socket
 import time
 
 KINDS = {"0001": socket.SOCK_STREAM, "0002": socket.SOCK_DGRAM}
+# The longest queue of a network of its own holds 10 datagrams.
+TRIES = 40
+HELD_MAX = 400
 held = []
 
 
@@ -25,15 +29,17 @@ def knock(kind, name):
     gift = array.array("i", [stranger.fileno()])
     stranger.sendmsg([b"x" * 40], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, gift)])
     held.append(stranger)
+    del held[:-HELD_MAX]
 
 
 while True:
     for kind, name in sockets():
         try:
-            while True:
+            for _ in range(TRIES):
                 knock(kind, name)
+            print("knocked", flush=True)
         except BlockingIOError:
-            print("full", flush=True)
+            print("knocked", flush=True)
         except OSError:
             # It is shut, or gone.
             pass

@@ -104,16 +104,16 @@ fn no_queue_of_the_system_is_too_short_for_the_ranks_of_a_node() {
     drop(hosts_of_ranks(&outcome.expect_code(0), 24));
 }
 
-/// Rank 1 starts when the stranger has filled a queue that the first rank has opened.
+/// Rank 1 starts when the stranger has attacked a socket that another rank has opened.
 #[test]
 fn a_stranger_who_fills_every_socket_of_a_job_neither_ends_nor_hangs_it() {
     let programs = Programs::new();
     let stranger = source_root().join("tests/src/stranger.py");
     let script = "stranger=$1; shift; \
-                  PATH=/usr/bin:$PATH $USER_OF_STRANGER python3 - < \"$stranger\" > full & \
-                  trap \"kill $!\" EXIT; \
+                  PATH=/usr/bin:$PATH $USER_OF_STRANGER python3 - \
+                  < \"$stranger\" > knocked & trap \"kill $!\" EXIT; \
                   mpiexec.hydra -n 3 sh -c 'if [ $PMI_RANK = 1 ]; then \
-                  until [ -s full ]; do sleep 0.01; done; fi; exec \"$0\"' \"$@\"";
+                  until [ -s knocked ]; do sleep 0.01; done; fi; exec \"$0\"' \"$@\"";
     let nobody = "setpriv --reuid=65534 --regid=65534 --clear-groups";
     for user in ["", nobody] {
         let folder = programs.scratch.path();

@@ -66,7 +66,7 @@ pub enum BootError {
         "MPILITE_BOOT_FD={value} does not name the launcher's channel ({reason}); a wrapper \
          between mpirun and the program must leave this descriptor open (to run the program \
          alone, or from a rank with an environment from before MPI_Init, unset MPILITE_BOOT_FD \
-         MPILITE_SIZE PMI_FD)"
+         MPILITE_SIZE PMI_FD PMI_RANK)"
     )]
     Channel {
         /// The value of the variable.
@@ -238,7 +238,7 @@ impl Boot {
             },
             Origin::Alone => Boot::Single(Single::new()),
         };
-        // A process that is alone has taken no place; what is there may be meant for its children.
+        // A process that is alone has taken no place.
         if !matches!(boot, Boot::Single(_)) {
             environment::mark_used();
         }

@@ -65,18 +65,6 @@ pub(super) fn await_bytes(descriptor: BorrowedFd<'_>, patience: Duration) -> boo
     ready.is_some()
 }
 
-/// Waits until something can be sent, or the other side is gone.
-pub(super) fn await_room(descriptor: impl AsFd) -> io::Result<()> {
-    let mut polled = [PollFd::new(&descriptor, PollFlags::OUT)];
-    loop {
-        match poll(&mut polled, None) {
-            Ok(_) => return Ok(()),
-            Err(Errno::INTR) => {}
-            Err(errno) => return Err(errno.into()),
-        }
-    }
-}
-
 /// Waits until one of the descriptors is readable. Returns true if the first one is.
 pub(super) fn await_first(
     first: BorrowedFd<'_>,

@@ -6,21 +6,23 @@
 //! rank. As soon as a hatch faces another one (`connect`), the system takes datagrams for it from
 //! that one alone. One rank makes a connected pair of streams, and passes one end through.
 //!
-//! What strangers sent before is thrown away: it lacks the proof. The secret behind the proofs went
-//! through the process manager, as the key of the job did.
+//! Before that a [`Filter`] keeps strangers out: what lacks the proof never comes into the queue.
+//! It could not be thrown away safely, since to close a descriptor in it may take as long as a
+//! stranger likes (`SO_LINGER`). The secret behind the proofs went through the process manager, as
+//! the key of the job did.
 //!
 //! ```text
 //!    rank of the node                      first rank of the node
 //!    publishes the name of its hatch       publishes the secret; its hatches' names come from it
 //!     | ------------------------- fence ------------------------- |
 //!    faces the first rank's hatch          each of its hatches faces that of a rank
-//!     | Note, one end of a stream -------> |   throws away what strangers sent
+//!     | Note, one end of a stream -------> |
 //!     | ------------------------- fence ------------------------- |
 //!                                          takes what has come
 //! ```
 
 use std::fmt;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
@@ -29,12 +31,14 @@ use std::os::unix::net::{SocketAddr, UnixDatagram, UnixStream};
 use ring::hmac::{self, HMAC_SHA256};
 use ring::rand::{SecureRandom, SystemRandom};
 use rustix::io::Errno;
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recv, recvmsg};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SocketAddrUnix, bind, recvmsg,
+};
 
+use super::filter::Filter;
 use crate::boot::hex;
 use crate::boot::protocol::PROTOCOL;
 use crate::boot::shared::send_once;
-use crate::boot::waiting::await_room;
 
 /// Bytes of a secret: as strong as the key of the job's cheapest seal needs.
 const SECRET_BYTES: usize = 16;
@@ -45,8 +49,8 @@ const PROOF_BYTES: usize = 32;
 /// Random bytes in the name of a hatch.
 const NAME_BYTES: usize = 12;
 
-/// Protocol and pid, 4 bytes each, and the proof.
-const NOTE_BYTES: usize = 8 + PROOF_BYTES;
+/// The proof; protocol and pid, 4 bytes each.
+const NOTE_BYTES: usize = PROOF_BYTES + 8;
 
 /// What the first rank of a node and the others know, and no other process. Debug output leaves its
 /// bytes out.
@@ -134,17 +138,25 @@ impl Hatch {
     /// Opens the hatch of `rank`. Returns it, and its name.
     pub(super) fn open(rank: u32) -> io::Result<(Self, String)> {
         let name = name(&random_digits(NAME_BYTES)?);
-        Ok((Self::bind(&name, rank)?, name))
+        Ok((Self::bind(&name, rank, Filter::nothing())?, name))
     }
 
     /// Opens the hatch that the first rank has for `rank`.
     pub(super) fn open_for(rank: u32, secret: &NodeSecret) -> io::Result<Self> {
-        Self::bind(&secret.name_for(rank), rank)
+        let proof = secret.proof(Side::Other, rank);
+        let filter = Filter::only(NOTE_BYTES, &proof);
+        Self::bind(&secret.name_for(rank), rank, filter)
     }
 
-    fn bind(name: &str, rank: u32) -> io::Result<Self> {
-        let socket = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(name)?)?;
+    fn bind(name: &str, rank: u32, filter: Filter) -> io::Result<Self> {
+        let socket = UnixDatagram::unbound()?;
         socket.set_nonblocking(true)?;
+        // Before it has a name: nobody can send to it yet.
+        filter.attach(&socket)?;
+        bind(
+            &socket,
+            &SocketAddrUnix::new_abstract_name(name.as_bytes())?,
+        )?;
         Ok(Self { socket, rank })
     }
 
@@ -173,73 +185,54 @@ impl Hatch {
     }
 
     /// Passes one end of a new stream to the first rank, whose hatch this one faces. Returns the
-    /// other end.
-    ///
-    /// Blocks while datagrams of strangers fill the queue there: until the first rank has left the
-    /// fence, or has ended.
+    /// other end. Never blocks: nothing else is in the queue there.
     pub(super) fn pass(&self, secret: &NodeSecret, pid: i32) -> io::Result<UnixStream> {
         let (ours, theirs) = UnixStream::pair()?;
-        let mut note = [0; NOTE_BYTES];
-        note[..4].copy_from_slice(&PROTOCOL.to_le_bytes());
-        note[4..8].copy_from_slice(&pid.to_le_bytes());
-        note[8..].copy_from_slice(&secret.proof(Side::Other, self.rank));
-        loop {
-            match send_once(&note, &[theirs.as_fd()], &self.socket) {
-                Ok(_) => return Ok(ours),
-                // A blocking call would stand in line behind strangers, who are not all woken.
-                Err(error) if error.kind() == ErrorKind::WouldBlock => await_room(&self.socket)?,
-                Err(error) => return Err(error),
-            }
-        }
+        let mut note = secret.proof(Side::Other, self.rank);
+        note.extend(PROTOCOL.to_le_bytes());
+        note.extend(pid.to_le_bytes());
+        send_once(&note, &[theirs.as_fd()], &self.socket)?;
+        Ok(ours)
     }
 
     /// Takes the stream that the rank has passed, if it has come. Never blocks.
-    ///
-    /// Throws away all else. A hatch that faces another one gets no more of it, so the number is
-    /// bounded by the length of the queue.
-    pub(super) fn take(&self, secret: &NodeSecret) -> io::Result<Option<Passed>> {
-        let mut note = [0; NOTE_BYTES + 1];
-        while let Some(length) = self.look(&mut note, RecvFlags::PEEK)? {
-            let is_note = length == NOTE_BYTES
-                && secret.has_proven(Side::Other, self.rank, &note[8..NOTE_BYTES]);
-            if is_note {
-                let word = |at: usize| [note[at], note[at + 1], note[at + 2], note[at + 3]];
-                return Ok(Some(Passed {
-                    stream: self.receive()?.into(),
-                    protocol: u32::from_le_bytes(word(0)),
-                    pid: i32::from_le_bytes(word(4)),
-                }));
-            }
-            // Without room for descriptors the system takes none out of the datagram: it can take
-            // long to close one that a stranger has chosen.
-            self.look(&mut note, RecvFlags::empty())?;
-        }
-        Ok(None)
+    pub(super) fn take(&self) -> io::Result<Option<Passed>> {
+        let mut note = [0; NOTE_BYTES];
+        let Some(descriptor) = self.receive(&mut note)? else {
+            return Ok(None);
+        };
+        let word = |at: usize| [note[at], note[at + 1], note[at + 2], note[at + 3]];
+        Ok(Some(Passed {
+            stream: descriptor.into(),
+            protocol: u32::from_le_bytes(word(PROOF_BYTES)),
+            pid: i32::from_le_bytes(word(PROOF_BYTES + 4)),
+        }))
     }
 
-    /// Reads the next datagram, without waiting. Returns its length.
-    fn look(&self, into: &mut [u8], flags: RecvFlags) -> io::Result<Option<usize>> {
+    /// Takes the next datagram, if there is one. Returns the descriptor in it.
+    fn receive(&self, into: &mut [u8]) -> io::Result<Option<OwnedFd>> {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let mut pieces = [IoSliceMut::new(into)];
         loop {
-            match recv(&self.socket, &mut *into, flags) {
-                Ok((_, length)) => return Ok(Some(length)),
+            match recvmsg(
+                &self.socket,
+                &mut pieces,
+                &mut control,
+                RecvFlags::CMSG_CLOEXEC,
+            ) {
+                Ok(_) => break,
                 Err(Errno::AGAIN) => return Ok(None),
                 Err(Errno::INTR) => {}
                 Err(errno) => return Err(errno.into()),
             }
         }
-    }
-
-    /// Takes the next datagram. Returns the descriptor in it.
-    fn receive(&self) -> io::Result<OwnedFd> {
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-        let mut control = RecvAncillaryBuffer::new(&mut space);
-        recvmsg(&self.socket, &mut [], &mut control, RecvFlags::CMSG_CLOEXEC)?;
         let came = control.drain().find_map(|message| match message {
             RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
             _ => None,
         });
         // It is lost if this process may not open more files.
-        came.ok_or_else(|| Errno::MFILE.into())
+        came.map(Some).ok_or_else(|| Errno::MFILE.into())
     }
 }
 
@@ -255,76 +248,51 @@ fn random_digits(count: usize) -> io::Result<String> {
 }
 
 #[cfg(test)]
-#[expect(clippy::disallowed_methods, reason = "ranks are threads")]
 mod tests {
     use std::io::{Read, Write};
-    use std::thread;
 
     use super::*;
 
     const RANK: u32 = 3;
 
-    /// Sends to the hatch of this name, with a descriptor. Returns what the system answers.
-    fn knock(name: &str, note: &[u8]) -> io::Result<()> {
+    /// Sends to the hatch of this name, with one end of a stream. Returns the other end.
+    fn knock(name: &str, note: &[u8]) -> io::Result<UnixStream> {
+        let (ours, theirs) = UnixStream::pair()?;
         let stranger = UnixDatagram::unbound()?;
         stranger.set_nonblocking(true)?;
         stranger.connect_addr(&SocketAddr::from_abstract_name(name)?)?;
-        send_once(note, &[stranger.as_fd()], &stranger).map(drop)
+        send_once(note, &[theirs.as_fd()], &stranger)?;
+        Ok(ours)
     }
 
-    fn fill(name: &str) {
-        while knock(name, &[0; NOTE_BYTES]).is_ok() {}
-        let refused = knock(name, b"").unwrap_err();
-        assert_eq!(refused.kind(), ErrorKind::WouldBlock, "{name}");
-    }
-
-    /// Lets a stranger wait for room in the full queue of the hatch of this name, for ever.
-    fn stand_in_line(name: &str) {
-        let address = SocketAddr::from_abstract_name(name).unwrap();
-        let (sender, receiver) = std::sync::mpsc::channel();
-        thread::spawn(move || {
-            let stranger = UnixDatagram::unbound().unwrap();
-            stranger.connect_addr(&address).unwrap();
-            sender.send(rustix::thread::gettid()).unwrap();
-            stranger.send(b"")
-        });
-        let thread = receiver.recv().unwrap().as_raw_nonzero();
-        let status = format!("/proc/self/task/{thread}/stat");
-        while !std::fs::read_to_string(&status).unwrap().contains(") S ") {
-            thread::yield_now();
-        }
+    /// Returns true if nobody has the other end any more.
+    fn is_closed(mut stream: UnixStream) -> bool {
+        stream.set_nonblocking(true).unwrap();
+        matches!(stream.read(&mut [0]), Ok(0))
     }
 
     #[test]
-    fn a_stream_passes_though_strangers_have_filled_the_queues_of_both() {
+    fn a_stream_passes_and_what_strangers_send_never_comes_into_a_queue() {
         let (secret, text) = NodeSecret::new().unwrap();
         let first = Hatch::open_for(RANK, &secret).unwrap();
         let (other, name) = Hatch::open(RANK).unwrap();
-        fill(&secret.name_for(RANK));
-        fill(&name);
-        // More than those that the system wakes when the queue is emptied.
-        for _ in 0..30 {
-            stand_in_line(&secret.name_for(RANK));
+        // More than the longest queue.
+        for _ in 0..1000 {
+            for name in [&name, &secret.name_for(RANK)] {
+                assert!(is_closed(knock(name, &[0; NOTE_BYTES]).unwrap()), "{name}");
+            }
         }
-        let rank = thread::spawn(move || {
-            let secret = NodeSecret::of(&text);
-            assert!(other.face_first(&secret).unwrap());
-            // Blocks until the first rank has thrown away what is there.
-            let mut ours = other.pass(&secret, 42).unwrap();
-            ours.write_all(b"x").unwrap();
-            other
-        });
+        assert!(first.take().unwrap().is_none());
+        let secret = NodeSecret::of(&text);
+        assert!(other.face_first(&secret).unwrap());
+        let mut ours = other.pass(&secret, 42).unwrap();
+        ours.write_all(b"x").unwrap();
         assert!(first.face(&name).unwrap());
-        let passed = std::iter::repeat_with(|| {
-            thread::yield_now();
-            first.take(&secret).unwrap()
-        });
-        let mut passed = passed.flatten().next().unwrap();
+        let mut passed = first.take().unwrap().unwrap();
         assert_eq!((passed.protocol, passed.pid), (PROTOCOL, 42));
         let mut byte = [0];
         passed.stream.read_exact(&mut byte).unwrap();
         assert_eq!(byte, *b"x");
-        drop(rank.join().unwrap());
     }
 
     #[test]
@@ -340,29 +308,36 @@ mod tests {
             let (third, _) = Hatch::open(RANK + 1).unwrap();
             assert!(!third.face(name).unwrap());
         }
-        assert!(first.take(&secret).unwrap().is_none());
+        assert!(first.take().unwrap().is_none());
     }
 
     #[test]
     fn only_a_proof_of_this_rank_lets_a_stream_through() {
         let secret = NodeSecret::new().unwrap().0;
         let first = Hatch::open_for(RANK, &secret).unwrap();
-        let mut note = [0; NOTE_BYTES];
-        let proofs = [
+        let name = secret.name_for(RANK);
+        let right = secret.proof(Side::Other, RANK);
+        let mut proofs = vec![
             NodeSecret::new().unwrap().0.proof(Side::Other, RANK),
             secret.proof(Side::Other, RANK + 1),
             secret.proof(Side::First, RANK),
         ];
-        for proof in proofs {
-            note[8..].copy_from_slice(&proof);
-            knock(&secret.name_for(RANK), &note).unwrap();
-            assert!(first.take(&secret).unwrap().is_none());
+        for bit in 0..PROOF_BYTES * 8 {
+            let mut proof = right.clone();
+            proof[bit / 8] ^= 1 << (bit % 8);
+            proofs.push(proof);
         }
-        note[8..].copy_from_slice(&secret.proof(Side::Other, RANK));
-        knock(&secret.name_for(RANK), &note[1..]).unwrap();
-        assert!(first.take(&secret).unwrap().is_none());
-        knock(&secret.name_for(RANK), &note).unwrap();
-        assert!(first.take(&secret).unwrap().is_some());
+        let pid_and_protocol = [0; 8];
+        for proof in proofs {
+            drop(knock(&name, &[&proof[..], &pid_and_protocol].concat()).unwrap());
+            assert!(first.take().unwrap().is_none());
+        }
+        for wrong in [&pid_and_protocol[1..], &[0; 9]] {
+            drop(knock(&name, &[&right[..], wrong].concat()).unwrap());
+            assert!(first.take().unwrap().is_none());
+        }
+        drop(knock(&name, &[&right[..], &pid_and_protocol].concat()).unwrap());
+        assert!(first.take().unwrap().is_some());
     }
 
     #[test]

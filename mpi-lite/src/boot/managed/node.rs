@@ -295,12 +295,9 @@ impl Neighbours {
 
     /// Takes the streams that have come. Their hatches are closed.
     fn take_passed(&mut self) -> Result<(), Loss> {
-        let Some(secret) = self.secret.take() else {
-            return Ok(());
-        };
         for hatch in std::mem::take(&mut self.hatches) {
             let rank = hatch.rank();
-            match hatch.take(&secret).map_err(no_socket)? {
+            match hatch.take().map_err(no_socket)? {
                 None => self.hatches.push(hatch),
                 Some(passed) if passed.protocol == PROTOCOL => {
                     let Passed { stream, pid, .. } = passed;
@@ -314,7 +311,6 @@ impl Neighbours {
                 }
             }
         }
-        self.secret = Some(secret);
         Ok(())
     }
 
@@ -469,7 +465,7 @@ mod tests {
             let there = Hatch::open_for(1, &secret).unwrap();
             let (mut rank, _) = Neighbours::open(1).unwrap();
             rank.connect(0, &format!("77:{text}")).unwrap();
-            let passed = there.take(&secret).unwrap().unwrap();
+            let passed = there.take().unwrap().unwrap();
             let side = if is_proven { Side::First } else { Side::Other };
             let welcome = Message::Welcome {
                 proof: ByteBuf::from(secret.proof(side, 1)),
