@@ -192,6 +192,11 @@ impl Server {
     /// Writes what is known at the end of the job.
     fn finish_results(&mut self, now: Instant) {
         let closing = self.results.finish();
+        for link in &mut self.links {
+            if let Link::Here(node) = link {
+                node.dismiss_guard();
+            }
+        }
         if !closing.text.is_empty() {
             self.output.show(&closing.text);
         }

@@ -171,9 +171,16 @@ impl Node {
     }
 
     /// Ranks that are started later write to this folder, and nothing of it shall stay if this
-    /// process is killed.
+    /// process is killed before [`Node::dismiss_guard`].
     pub fn have_records(&mut self, folder: PathBuf) {
         self.records = Some(folder);
+    }
+
+    /// Whatever ranks have recorded is used, and nothing is left to guard.
+    pub fn dismiss_guard(&mut self) {
+        if let Some(mut guard) = self.guard.take() {
+            guard.dismiss();
+        }
     }
 
     /// The owner lives.
@@ -422,8 +429,9 @@ impl Node {
         if is_over {
             self.is_quiet = true;
             self.input = None;
-            if let Some(mut guard) = self.guard.take() {
-                guard.dismiss();
+            // Records are still needed, and may be for long: see `dismiss_guard`.
+            if self.records.is_none() {
+                self.dismiss_guard();
             }
             self.reports.push_back(Report::Quiet);
         }
@@ -454,6 +462,11 @@ pub(crate) mod tests {
         let bytes = |text: &&str| ByteBuf::from(text.as_bytes());
         let start = Start {
             node: 0,
+        start_in(&mut node, program, arguments);
+        node
+    }
+
+    fn start_in(node: &mut Node, program: &str, arguments: &[&str]) {
             job: 0,
             ranks: vec![0],
             hosts: vec!["n1".into()],
@@ -591,6 +604,32 @@ pub(crate) mod tests {
 
     #[test]
     fn a_node_that_cannot_start_has_no_ranks_and_says_why() {
+    /// Whatever is made of the records takes its time after the last rank has ended.
+    #[test]
+    fn records_are_guarded_until_they_are_used() {
+        for is_used in [false, true] {
+            let name = format!("mpilite-guarded-{}-{is_used}", std::process::id());
+            let folder = std::env::temp_dir().join(name);
+            std::fs::create_dir(&folder).unwrap();
+            let mut node = Node::new(inherited());
+            node.have_records(folder.clone());
+            start_in(&mut node, "true", &[]);
+            let pid = pid(&mut node);
+            let status = nix::sys::wait::waitpid(pid, None).unwrap();
+            node.child(pid, status, Instant::now());
+            assert!(node.is_quiet());
+            let guard = node.guard.as_ref().unwrap().pid();
+            if is_used {
+                node.dismiss_guard();
+            }
+            // As if this process were killed.
+            drop(node);
+            nix::sys::wait::waitpid(guard, None).unwrap();
+            assert_eq!(folder.exists(), is_used);
+            std::fs::remove_dir_all(folder).ok();
+        }
+    }
+
         let mut node = node_with("no-such-program", &[]);
         let reports = reports(&mut node);
         assert!(matches!(
