@@ -61,6 +61,14 @@ impl Node {
         }
     }
 
+    /// Returns true if a signal has told the ranks to end, and they or what they started have not
+    /// done so yet. A shell ends before the program that it waits for, which may be saving.
+    pub(super) fn leaves_time(&mut self) -> bool {
+        self.is_told_to_end
+            && self.ending == Ending::NotYet
+            && self.ranks.iter_mut().any(RankProcess::has_group)
+    }
+
     /// Ends all ranks and what they started, at once.
     pub fn kill_all(&mut self) {
         self.ending = Ending::Killed;

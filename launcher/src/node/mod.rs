@@ -414,6 +414,9 @@ impl Node {
         if !self.is_started || self.is_quiet {
             return;
         }
+        if self.leaves_time() {
+            return;
+        }
         self.hear_last_words(now);
         if !self.ranks.iter().all(RankProcess::is_finished) {
             return;
@@ -459,14 +462,14 @@ pub(crate) mod tests {
 
     fn node_with(program: &str, arguments: &[&str]) -> Node {
         let mut node = Node::new(inherited());
-        let bytes = |text: &&str| ByteBuf::from(text.as_bytes());
-        let start = Start {
-            node: 0,
         start_in(&mut node, program, arguments);
         node
     }
 
     fn start_in(node: &mut Node, program: &str, arguments: &[&str]) {
+        let bytes = |text: &&str| ByteBuf::from(text.as_bytes());
+        let start = Start {
+            node: 0,
             job: 0,
             ranks: vec![0],
             hosts: vec!["n1".into()],
@@ -501,7 +504,6 @@ pub(crate) mod tests {
             reports_bindings: false,
         };
         node.obey(Order::Start(Box::new(start)), Instant::now());
-        node
     }
 
     fn reports(node: &mut Node) -> Vec<Report> {
@@ -602,8 +604,6 @@ pub(crate) mod tests {
         assert_eq!(kill(pid, None), Err(Errno::ESRCH));
     }
 
-    #[test]
-    fn a_node_that_cannot_start_has_no_ranks_and_says_why() {
     /// Whatever is made of the records takes its time after the last rank has ended.
     #[test]
     fn records_are_guarded_until_they_are_used() {
@@ -630,6 +630,8 @@ pub(crate) mod tests {
         }
     }
 
+    #[test]
+    fn a_node_that_cannot_start_has_no_ranks_and_says_why() {
         let mut node = node_with("no-such-program", &[]);
         let reports = reports(&mut node);
         assert!(matches!(
