@@ -487,6 +487,9 @@ impl Server {
                     recorder.statistics().hear(rank, &counters);
                 }
             }
+            Report::Signalled { signal } if signal == Signal::SIGQUIT as i32 => {
+                self.gather.ask(now);
+            }
             Report::Signalled { signal } => {
                 let host = &self.plan.placement.places[node].host;
                 self.job.signal_elsewhere(host, signal, now);

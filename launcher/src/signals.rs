@@ -4,6 +4,7 @@
 //! depend on, and keep how it was for the ranks.
 #![expect(unsafe_code, reason = "sets actions of signals, never a handler")]
 
+use std::collections::BTreeSet;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use nix::errno::Errno;
@@ -142,6 +143,31 @@ impl Signals {
             signal,
             is_from_terminal: info.ssi_code == FROM_KERNEL,
         })
+    }
+}
+
+/// The signals to an agent that it reports to `mpirun`.
+#[derive(Debug, Default)]
+pub(crate) struct Reported {
+    ending: BTreeSet<i32>,
+    questions: u32,
+}
+
+impl Reported {
+    /// How often SIGQUIT is reported at most.
+    const QUESTIONS_MAX: u32 = 100;
+
+    /// Enters a signal. Returns true if it is reported: one that ends programs once, as another
+    /// says nothing new, and SIGQUIT more often, as each asks what the ranks do.
+    pub(crate) fn enter(&mut self, signal: i32) -> bool {
+        match Signal::try_from(signal) {
+            Ok(Signal::SIGHUP | Signal::SIGINT | Signal::SIGTERM) => self.ending.insert(signal),
+            Ok(Signal::SIGQUIT) => {
+                self.questions = self.questions.saturating_add(1);
+                self.questions <= Self::QUESTIONS_MAX
+            }
+            _ => false,
+        }
     }
 }
 
