@@ -36,7 +36,7 @@ use crate::stall::{self, Occasion, Snapshot};
 use crate::times;
 use crate::tree::Tree;
 use crate::verbose;
-use crate::wire::{Order, Report, Stream};
+use crate::wire::{Ended, Order, Report, Stream};
 
 /// Exit status of a program that wrote into a closed pipe.
 const BROKEN_PIPE: u8 = SIGNAL_BASE + 13;
@@ -504,6 +504,13 @@ impl Server {
                     self.input.close(node);
                 }
                 self.gather.hear(&report, now);
+                if let Report::Ended {
+                    rank,
+                    ended: Ended::Killed(signal),
+                } = report
+                {
+                    self.job.killed_by(rank, signal, now);
+                }
                 let host = &self.plan.placement.places[node].host;
                 if let Some(line) = verbose::report(host, &report).filter(|_| self.is_verbose) {
                     self.output.say(&line);
