@@ -235,7 +235,7 @@ impl Children {
 }
 
 /// The child processes of this process; none where the kernel does not list them.
-fn children() -> Vec<Pid> {
+pub(crate) fn children() -> Vec<Pid> {
     let path = format!("/proc/self/task/{}/children", nix::unistd::gettid());
     let list = std::fs::read_to_string(path).unwrap_or_default();
     list.split_ascii_whitespace()

@@ -27,6 +27,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use mpi_lite::boot::protocol::{FromRank, ToRank};
+use nix::sys::signal::Signal;
 use nix::sys::wait::WaitStatus;
 use nix::unistd::Pid;
 
@@ -86,8 +87,8 @@ pub struct Node {
     ending: Ending,
     /// We stopped the ranks ourselves.
     is_paused: bool,
-    /// A signal has told the ranks to end: what they leave behind shall end as well.
-    is_told_to_end: bool,
+    /// This signal has told the ranks to end: what they leave behind shall end as well.
+    told: Option<Signal>,
     is_started: bool,
     is_quiet: bool,
     scratch: Vec<u8>,
@@ -114,7 +115,7 @@ impl Node {
             on_the_way: 0,
             ending: Ending::NotYet,
             is_paused: false,
-            is_told_to_end: false,
+            told: None,
             is_started: false,
             is_quiet: false,
             scratch: vec![0; SCRATCH],
@@ -421,7 +422,7 @@ impl Node {
         if !self.ranks.iter().all(RankProcess::is_finished) {
             return;
         }
-        if self.is_told_to_end {
+        if self.told.is_some() {
             self.end(now);
         }
         let is_over = match self.ending {
@@ -444,7 +445,7 @@ impl Node {
 #[cfg(test)]
 pub(crate) mod tests {
     use nix::errno::Errno;
-    use nix::sys::signal::{Signal, kill};
+    use nix::sys::signal::kill;
     use serde_bytes::ByteBuf;
 
     use super::ending::GRACE;
