@@ -233,7 +233,9 @@ fn an_interrupt_reaches_the_ranks_so_that_they_can_clean_up() {
     let mark = unique_sleep();
     let script = format!("trap 'echo cleaned; exit 0' INT; sleep {mark} & wait");
     for hosts in ["localhost:2", "n1:1,n2:1"] {
-        let line = ["-n", "2", "--host", hosts, "sh", "-c", &script];
+        // The sleepers are in the background, and ignore it: nobody waits for them.
+        let options = ["-n", "2", "--grace", "1000", "--host", hosts];
+        let line = [&options[..], &["sh", "-c", &script]].concat();
         let running = mpirun(&line).over_fake_ssh().start();
         wait_for_sleepers(&mark, 2);
         running.signal("INT");
