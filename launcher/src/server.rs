@@ -36,7 +36,7 @@ use crate::stall::{self, Occasion, Snapshot};
 use crate::times;
 use crate::tree::Tree;
 use crate::verbose;
-use crate::wire::{Ended, Order, Report, Stream};
+use crate::wire::{Order, Report, Stream};
 
 /// Exit status of a program that wrote into a closed pipe.
 const BROKEN_PIPE: u8 = SIGNAL_BASE + 13;
@@ -192,11 +192,7 @@ impl Server {
     /// Writes what is known at the end of the job.
     fn finish_results(&mut self, now: Instant) {
         let closing = self.results.finish();
-        for link in &mut self.links {
-            if let Link::Here(node) = link {
-                node.dismiss_guard();
-            }
-        }
+        self.links.iter_mut().for_each(Link::dismiss_guard);
         if !closing.text.is_empty() {
             self.output.show(&closing.text);
         }
@@ -472,6 +468,7 @@ impl Server {
     }
 
     fn hear(&mut self, node: usize, report: Report, now: Instant) {
+        let host = &self.plan.placement.places[node].host;
         match report {
             Report::Output {
                 rank,
@@ -490,10 +487,7 @@ impl Server {
             Report::Signalled { signal } if signal == Signal::SIGQUIT as i32 => {
                 self.gather.ask(now);
             }
-            Report::Signalled { signal } => {
-                let host = &self.plan.placement.places[node].host;
-                self.job.signal_elsewhere(host, signal, now);
-            }
+            Report::Signalled { signal } => self.job.signal_elsewhere(host, signal, now),
             report => {
                 if let (Report::Init { rank }, Some(recorder)) =
                     (&report, &mut self.results.recorder)
@@ -504,14 +498,7 @@ impl Server {
                     self.input.close(node);
                 }
                 self.gather.hear(&report, now);
-                if let Report::Ended {
-                    rank,
-                    ended: Ended::Killed(signal),
-                } = report
-                {
-                    self.job.killed_by(rank, signal, now);
-                }
-                let host = &self.plan.placement.places[node].host;
+                self.job.look_for_signal(&report, now);
                 if let Some(line) = verbose::report(host, &report).filter(|_| self.is_verbose) {
                     self.output.say(&line);
                 }

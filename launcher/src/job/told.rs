@@ -9,7 +9,7 @@ use super::{Effect, Job, in_words, killed_line};
 use crate::failure::{SIGNAL_BASE, TIMEOUT, printable};
 use crate::poll::earlier;
 use crate::signals::words;
-use crate::wire::Order;
+use crate::wire::{Ended, Order, Report};
 
 /// When the user reads which ranks still run after a signal that ends the job.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -99,9 +99,16 @@ impl Job {
         }
     }
 
-    /// A signal has killed a rank; [`Job::hear`] follows. A scheduler signals all processes of a
-    /// job, so `mpirun` may not have read its own yet: the others have their time.
-    pub fn killed_by(&mut self, rank: u32, signal: i32, now: Instant) {
+    /// Looks whether a signal has killed a rank, before [`Job::hear`]. A scheduler signals all
+    /// processes of a job, so `mpirun` may not have read its own yet: the others have their time.
+    pub fn look_for_signal(&mut self, report: &Report, now: Instant) {
+        let Report::Ended {
+            rank,
+            ended: Ended::Killed(signal),
+        } = *report
+        else {
+            return;
+        };
         let is_for_all = matches!(signal, SIGHUP | SIGINT | SIGTERM);
         let ends = self.verdict.is_none() && !self.ranks[rank as usize].is_lost;
         if is_for_all && ends && self.is_started {
@@ -171,7 +178,6 @@ impl Job {
 mod tests {
     use super::super::tests::{GRACE, ended, job, lines, verdict};
     use super::*;
-    use crate::wire::{Ended, Report};
 
     fn forwarded(signal: i32, is_from_terminal: bool) -> Option<Effect> {
         Some(Effect::Order(Order::Signal {
@@ -244,8 +250,9 @@ mod tests {
     }
 
     fn kill_rank(job: &mut Job, signal: i32, now: Instant) {
-        job.killed_by(1, signal, now);
-        job.hear("n1", ended(1, Ended::Killed(signal)));
+        let report = ended(1, Ended::Killed(signal));
+        job.look_for_signal(&report, now);
+        job.hear("n1", report);
     }
 
     /// A rank without a handler dies before mpirun has read its own signal.
