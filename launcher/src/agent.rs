@@ -13,7 +13,6 @@ use std::time::{Duration, Instant};
 
 use mpi_lite::boot::protocol::{self, Frames};
 use nix::errno::Errno;
-use nix::sys::signal::Signal;
 use nix::unistd::{read, write};
 
 use crate::failure::Failure;
@@ -22,7 +21,7 @@ use crate::node::{Node, set_nonblocking};
 use crate::poll::{Interests, Token, earlier};
 use crate::process::{Prepared, prepare_process};
 use crate::remote::relay::Relay;
-use crate::signals::{Change, Children, Signals};
+use crate::signals::{Change, Children, Reported, Signals};
 use crate::silence::{self, Silence};
 use crate::wire::{MAGIC, Order, Report};
 use mpi_lite::machine;
@@ -57,6 +56,7 @@ pub fn serve() -> Result<(), Failure> {
         node: Node::new(inherited),
         relay: Relay::new(inherited),
         signals,
+        reported: Reported::default(),
         children,
         input,
         output,
@@ -115,6 +115,8 @@ struct Agent {
     node: Node,
     relay: Relay,
     signals: Signals,
+    /// Those that `mpirun` was told of.
+    reported: Reported,
     children: Children,
     input: OwnedFd,
     output: OwnedFd,
@@ -208,14 +210,9 @@ impl Agent {
 
     fn hear_signals(&mut self, now: Instant) {
         while let Some(arrived) = self.signals.pop() {
-            match arrived.signal {
-                Signal::SIGTERM | Signal::SIGINT | Signal::SIGHUP | Signal::SIGQUIT
-                    if !self.node.is_quiet() =>
-                {
-                    let signal = arrived.signal as i32;
-                    self.send(&Report::Signalled { signal });
-                }
-                _ => {}
+            let signal = arrived.signal as i32;
+            if !self.node.is_quiet() && self.reported.enter(signal) {
+                self.send(&Report::Signalled { signal });
             }
         }
         loop {

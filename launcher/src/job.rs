@@ -435,11 +435,7 @@ impl Job {
         match (ended, phase) {
             (Ended::Killed(signal), _) => {
                 let code = SIGNAL_BASE.saturating_add(u8::try_from(signal).unwrap_or(127));
-                let words = words(signal);
-                self.fail(
-                    code,
-                    format!("{who} was killed by signal {signal} ({words}); ending the job"),
-                );
+                self.fail(code, killed_line(&who, signal));
             }
             (Ended::LittleStack { limit }, _) => {
                 let kib = limit >> 10;
@@ -481,6 +477,12 @@ impl Job {
             }
         }
     }
+}
+
+/// The line about a rank that a signal has killed.
+fn killed_line(who: &str, signal: i32) -> String {
+    let words = words(signal);
+    format!("{who} was killed by signal {signal} ({words}); ending the job")
 }
 
 /// How a rank ended that the system killed since memory was short, and what helps.

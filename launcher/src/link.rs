@@ -19,6 +19,13 @@ pub enum Link {
 }
 
 impl Link {
+    /// The results of the job are written.
+    pub fn dismiss_guard(&mut self) {
+        if let Link::Here(node) = self {
+            node.dismiss_guard();
+        }
+    }
+
     /// Returns true if the node can be told to start.
     pub fn is_ready(&self) -> bool {
         match self {

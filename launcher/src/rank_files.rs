@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::failure::{Failure, printable};
@@ -45,6 +46,7 @@ impl RankFiles {
             for stream in [Stream::Output, Stream::Error] {
                 if stream == Stream::Output || has_errors {
                     let path = files.path(rank, stream);
+                    refuse_fifo(&path)?;
                     let made = result_file::open(&path, &mut result_file::anew());
                     let metadata = made.and_then(|file| file.metadata());
                     let metadata = metadata.map_err(|error| fail(&path, &error))?;
@@ -90,6 +92,19 @@ impl RankFiles {
             Stream::Error => "err",
         };
         self.directory.join(format!("rank.{rank}.{end}"))
+    }
+}
+
+/// Files are closed and opened again, which would be the end for the reader of a fifo.
+fn refuse_fifo(path: &Path) -> Result<(), Failure> {
+    match path.metadata() {
+        Ok(metadata) if metadata.file_type().is_fifo() => {
+            let shown = printable(&path.to_string_lossy());
+            Err(Failure::usage(format!(
+                "--output: {shown} is a fifo; remove it, or name another directory"
+            )))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -18,9 +18,9 @@ use crate::failure::{Failure, printable};
 /// How long a fifo may take to find its reader: a shell starts both at the same time.
 const READER_WITHIN: Duration = Duration::from_secs(2);
 
-/// How long a reader may take nothing, in milliseconds. It is less than what makes another host
-/// count us as lost.
-const READ_WITHIN_MS: u16 = 5000;
+/// How long a reader may take for what is written at a time. It is less than what makes another
+/// host count us as lost.
+const READ_WITHIN: Duration = Duration::from_secs(5);
 
 /// Opens a file for writing as `options` say, without waiting.
 ///
@@ -64,13 +64,18 @@ pub(crate) fn behind() -> OpenOptions {
 ///
 /// # Errors
 ///
-/// The system's reason, or that the reader reads nothing.
-pub(crate) fn write_all(mut file: &File, mut bytes: &[u8]) -> io::Result<()> {
+/// The system's reason, or that the reader is too slow.
+pub(crate) fn write_all(file: &File, bytes: &[u8]) -> io::Result<()> {
+    write_within(READ_WITHIN, file, bytes)
+}
+
+fn write_within(limit: Duration, mut file: &File, mut bytes: &[u8]) -> io::Result<()> {
+    let end = Instant::now() + limit;
     while !bytes.is_empty() {
         match file.write(bytes) {
             Ok(0) => return Err(ErrorKind::WriteZero.into()),
             Ok(length) => bytes = &bytes[length..],
-            Err(error) if error.kind() == ErrorKind::WouldBlock => wait_for_room(file)?,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => wait_for_room(file, end)?,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
@@ -78,10 +83,15 @@ pub(crate) fn write_all(mut file: &File, mut bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-fn wait_for_room(file: &File) -> io::Result<()> {
+fn wait_for_room(file: &File, end: Instant) -> io::Result<()> {
+    let left = end.saturating_duration_since(Instant::now());
+    if left.is_zero() {
+        return Err(io::Error::other("its reader is too slow"));
+    }
+    // At least a millisecond, or this would spin.
+    let wait = u16::try_from(left.as_millis() + 1).unwrap_or(u16::MAX);
     let mut descriptors = [PollFd::new(file.as_fd(), PollFlags::POLLOUT)];
-    match poll(&mut descriptors, READ_WITHIN_MS) {
-        Ok(0) => Err(io::Error::other("its reader reads nothing")),
+    match poll(&mut descriptors, wait) {
         Ok(_) | Err(Errno::EINTR) => Ok(()),
         Err(error) => Err(error.into()),
     }
@@ -160,5 +170,33 @@ impl Opener {
         }
         self.known
             .insert((metadata.dev(), metadata.ino()), name.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+
+    use super::*;
+
+    #[test]
+    fn a_reader_that_takes_a_little_again_and_again_has_one_time_for_all() {
+        let (theirs, ours) = nix::unistd::pipe().unwrap();
+        crate::node::set_nonblocking(&ours).unwrap();
+        let reader = std::thread::spawn(move || {
+            let (mut theirs, mut bytes) = (File::from(theirs), [0; 4096]);
+            let mut taken = 0;
+            while let Ok(length @ 1..) = theirs.read(&mut bytes) {
+                taken += length;
+                sleep(Duration::from_millis(10));
+            }
+            taken
+        });
+        // A minute at this pace.
+        let bytes = vec![0; 6000 * 4096];
+        let limit = Duration::from_millis(100);
+        let written = write_within(limit, &File::from(ours), &bytes);
+        assert_eq!(written.unwrap_err().to_string(), "its reader is too slow");
+        assert!(reader.join().unwrap() < bytes.len());
     }
 }

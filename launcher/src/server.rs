@@ -194,6 +194,7 @@ impl Server {
     /// Writes what is known at the end of the job.
     fn finish_results(&mut self, now: Instant) {
         let closing = self.results.finish();
+        self.links.iter_mut().for_each(Link::dismiss_guard);
         if !closing.text.is_empty() {
             self.output.show(&closing.text);
         }
@@ -469,6 +470,7 @@ impl Server {
     }
 
     fn hear(&mut self, node: usize, report: Report, now: Instant) {
+        let host = &self.plan.placement.places[node].host;
         match report {
             Report::Output {
                 rank,
@@ -484,10 +486,10 @@ impl Server {
                     recorder.statistics().hear(rank, &counters);
                 }
             }
-            Report::Signalled { signal } => {
-                let host = &self.plan.placement.places[node].host;
-                self.job.signal_elsewhere(host, signal, now);
+            Report::Signalled { signal } if signal == Signal::SIGQUIT as i32 => {
+                self.gather.ask(now);
             }
+            Report::Signalled { signal } => self.job.signal_elsewhere(host, signal, now),
             report => {
                 if let (Report::Init { rank }, Some(recorder)) =
                     (&report, &mut self.results.recorder)
@@ -498,7 +500,7 @@ impl Server {
                     self.input.close(node);
                 }
                 self.gather.hear(&report, now);
-                let host = &self.plan.placement.places[node].host;
+                self.job.look_for_signal(&report, now);
                 if let Some(line) = verbose::report(host, &report).filter(|_| self.is_verbose) {
                     self.output.say(&line);
                 }

@@ -4,6 +4,7 @@
 //! depend on, and keep how it was for the ranks.
 #![expect(unsafe_code, reason = "sets actions of signals, never a handler")]
 
+use std::collections::BTreeSet;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use nix::errno::Errno;
@@ -145,6 +146,31 @@ impl Signals {
     }
 }
 
+/// The signals to an agent that it reports to `mpirun`.
+#[derive(Debug, Default)]
+pub(crate) struct Reported {
+    ending: BTreeSet<i32>,
+    questions: u32,
+}
+
+impl Reported {
+    /// How often SIGQUIT is reported at most.
+    const QUESTIONS_MAX: u32 = 100;
+
+    /// Enters a signal. Returns true if it is reported: one that ends programs once, as another
+    /// says nothing new, and SIGQUIT more often, as each asks what the ranks do.
+    pub(crate) fn enter(&mut self, signal: i32) -> bool {
+        match Signal::try_from(signal) {
+            Ok(Signal::SIGHUP | Signal::SIGINT | Signal::SIGTERM) => self.ending.insert(signal),
+            Ok(Signal::SIGQUIT) => {
+                self.questions = self.questions.saturating_add(1);
+                self.questions <= Self::QUESTIONS_MAX
+            }
+            _ => false,
+        }
+    }
+}
+
 /// What is known of the child processes of this process.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Change {
@@ -210,7 +236,7 @@ impl Children {
 }
 
 /// The child processes of this process; none where the kernel does not list them.
-fn children() -> Vec<Pid> {
+pub(crate) fn children() -> Vec<Pid> {
     let path = format!("/proc/self/task/{}/children", nix::unistd::gettid());
     let list = std::fs::read_to_string(path).unwrap_or_default();
     list.split_ascii_whitespace()

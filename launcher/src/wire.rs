@@ -414,8 +414,8 @@ pub enum Report {
         /// How.
         ended: Ended,
     },
-    /// The agent has got a signal that ends programs. A scheduler sends one to all processes of a
-    /// job, and it is for the job.
+    /// The agent has got a signal that ends programs, or SIGQUIT. A scheduler sends one to all
+    /// processes of a job, and it counts as one to `mpirun`. `Reported` says which come.
     Signalled {
         /// Its number.
         signal: i32,

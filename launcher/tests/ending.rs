@@ -5,8 +5,8 @@ mod common;
 use std::time::Duration;
 
 use common::{
-    Scratch, boot_rank, mpirun, mpirun_after, mpirun_blocking, mpirun_ignoring, signal_process,
-    sleepers, unique_sleep, wait_for_sleepers, wait_until,
+    Running, Scratch, boot_rank, mpirun, mpirun_after, mpirun_blocking, mpirun_ignoring,
+    signal_process, sleepers, unique_sleep, wait_for_sleepers, wait_until,
 };
 
 /// A rank that sleeps, with a child that sleeps and one in its own session.
@@ -90,21 +90,75 @@ fn ranks_that_ignore_every_polite_signal_are_killed() {
 /// has after the failure of another one.
 #[test]
 fn ranks_save_their_state_on_a_signal_before_mpirun_kills_anything() {
-    for (signal, code) in [("TERM", 143), ("INT", 130), ("HUP", 129)] {
-        for hosts in ["localhost:2", "localhost,n1"] {
-            let mark = unique_sleep();
-            let script =
-                format!("trap 'sleep 0.8; echo saved; exit 0' TERM INT; sleep {mark} & wait; wait");
-            let line = ["-n", "2", "--host", hosts, "sh", "-c", &script];
-            let running = mpirun(&line).over_fake_ssh().start();
-            wait_for_sleepers(&mark, 2);
-            running.signal(signal);
-            let outcome = running.finish();
+    let mark = unique_sleep();
+    let script =
+        format!("trap 'sleep 0.8; echo saved; exit 0' TERM INT; sleep {mark} & wait; wait");
+    let signals = [("TERM", 143), ("INT", 130), ("HUP", 129)];
+    let jobs = signals.map(|case| (case, start_on(&["localhost:2", "localhost,n1"], &script)));
+    wait_for_sleepers(&mark, 12);
+    for ((signal, _), jobs) in &jobs {
+        jobs.iter().for_each(|job| job.signal(signal));
+    }
+    for ((_, code), jobs) in jobs {
+        for outcome in jobs.into_iter().map(Running::finish) {
             let seen = (outcome.code, outcome.out());
             assert_eq!(seen, (code, "saved\nsaved\n".to_owned()), "{outcome:?}");
-            wait_for_sleepers(&mark, 0);
         }
     }
+    wait_for_sleepers(&mark, 0);
+}
+
+/// A job of two ranks on each of these lists of hosts.
+fn start_on(hosts: &[&str], script: &str) -> Vec<Running> {
+    let start = |hosts: &&str| {
+        let line = ["-n", "2", "--host", hosts, "sh", "-c", script];
+        mpirun(&line).over_fake_ssh().start()
+    };
+    hosts.iter().map(start).collect()
+}
+
+/// The shell that is the rank does not become the program, and ends at once.
+#[test]
+fn a_program_saves_its_state_though_the_shell_above_it_has_ended() {
+    let (mark, scratch) = (unique_sleep(), Scratch::new());
+    let file = scratch.path().join("saved");
+    let file = file.display();
+    let saves = format!(
+        "trap \"sleep 0.8; echo saved; echo saved >> {file}; exit\" TERM; sleep {mark} & wait; wait"
+    );
+    // Rank 1 has no pipe to mpirun any more.
+    let script = format!(
+        "if [ $MPILITE_RANK = 0 ]; then sh -c '{saves}'; true; \
+         else sh -c '{saves}' > /dev/null 2>&1; true; fi; true"
+    );
+    let jobs = start_on(&["localhost:2", "n1:2"], &script);
+    wait_for_sleepers(&mark, 4);
+    jobs.iter().for_each(|job| job.signal("TERM"));
+    for outcome in jobs.into_iter().map(Running::finish) {
+        let seen = (outcome.code, outcome.out());
+        assert_eq!(seen, (143, "saved\n".to_owned()), "{outcome:?}");
+    }
+    let saved = std::fs::read_to_string(scratch.path().join("saved"));
+    assert_eq!(saved.unwrap(), "saved\n".repeat(4));
+}
+
+/// A scheduler signals all processes of a job, and mpirun may read its signal last.
+#[test]
+fn a_rank_that_a_scheduler_kills_first_costs_no_other_its_time() {
+    let (first, mark) = (unique_sleep(), unique_sleep());
+    let script = format!(
+        "if [ $MPILITE_RANK = 0 ]; then exec sleep {first}; fi; \
+         trap 'sleep 0.8; echo saved; exit 0' TERM; sleep {mark} & wait; wait"
+    );
+    let running = mpirun(&["-n", "2", "sh", "-c", &script]).start();
+    wait_for_sleepers(&mark, 1);
+    wait_for_sleepers(&first, 1);
+    signal_process(sleepers(&first)[0], "TERM");
+    wait_for_sleepers(&mark, 0);
+    running.signal("TERM");
+    let outcome = running.finish();
+    outcome.fails_with(143, &["rank 0", "was killed by signal 15 (Terminated)"]);
+    assert_eq!(outcome.out(), "saved\n");
 }
 
 /// A rank that is stopped would not notice the signal, and the others may end before.
@@ -148,7 +202,8 @@ fn a_signal_to_an_agent_leaves_all_ranks_their_time() {
 #[test]
 fn a_timeout_leaves_the_ranks_their_time_and_is_124() {
     let script = "trap 'sleep 0.5; echo saved; exit 0' TERM; sleep 100 & wait; kill $!";
-    let line = ["-n", "2", "--timeout", "0.5", "sh", "-c", script];
+    // On a busy machine a shell needs some time until it traps.
+    let line = ["-n", "2", "--timeout", "3", "sh", "-c", script];
     let outcome = mpirun(&line).run();
     assert_eq!(
         (outcome.code, outcome.out().as_str()),
@@ -178,7 +233,9 @@ fn an_interrupt_reaches_the_ranks_so_that_they_can_clean_up() {
     let mark = unique_sleep();
     let script = format!("trap 'echo cleaned; exit 0' INT; sleep {mark} & wait");
     for hosts in ["localhost:2", "n1:1,n2:1"] {
-        let line = ["-n", "2", "--host", hosts, "sh", "-c", &script];
+        // The sleepers are in the background, and ignore it: nobody waits for them.
+        let options = ["-n", "2", "--grace", "1000", "--host", hosts];
+        let line = [&options[..], &["sh", "-c", &script]].concat();
         let running = mpirun(&line).over_fake_ssh().start();
         wait_for_sleepers(&mark, 2);
         running.signal("INT");

@@ -252,6 +252,10 @@ fn a_report_that_a_host_may_not_make_fails_the_job_and_names_the_host() {
             vec![started(0), Report::InputTaken(1 << 40)],
         ),
         ("a report of mpirun", vec![silent]),
+        (
+            "a signal that no agent hears",
+            vec![Report::Signalled { signal: 9 }],
+        ),
         ("a report of mpirun", vec![lost]),
         ("a report of mpirun", vec![unreached]),
         (

@@ -32,42 +32,6 @@ fn lines_are_never_torn_nor_lost() {
     }
 }
 
-/// Ends with its owner.
-struct Busy(std::process::Child);
-
-impl Drop for Busy {
-    fn drop(&mut self) {
-        self.0.kill().ok();
-        self.0.wait().ok();
-    }
-}
-
-/// On one core, where another process takes nearly all the time, each rank waits for the core for
-/// longer than a prompt may take, in the middle of its lines.
-#[test]
-fn a_line_is_whole_though_its_rank_waits_for_a_core_in_the_middle() {
-    let spin = ["-c", "0", "sh", "-c", "while :; do :; done"];
-    let _busy = Busy(
-        std::process::Command::new("taskset")
-            .args(spin)
-            .spawn()
-            .unwrap(),
-    );
-    let script = "i=0; while [ $i -lt 15 ]; do printf a$MPILITE_RANK; printf b; echo c; \
-                  i=$((i+1)); done";
-    for hosts in ["localhost:4", "n1:4"] {
-        let ranks = [
-            "taskset", "-c", "0", "chrt", "--idle", "0", "sh", "-c", script,
-        ];
-        let line = [&["-n", "4", "--host", hosts], &ranks[..]].concat();
-        let outcome = mpirun(&line).over_fake_ssh().run().succeeds();
-        let lines: Vec<String> = (0..4)
-            .flat_map(|rank| vec![format!("a{rank}bc"); 15])
-            .collect();
-        assert_eq!(outcome.sorted(), lines, "{hosts}");
-    }
-}
-
 #[test]
 fn a_line_cut_by_a_buffer_is_not_torn_by_a_pause() {
     // What the C library does when a full buffer ends in the middle of a line.

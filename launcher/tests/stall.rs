@@ -119,6 +119,30 @@ fn each_quit_signal_is_one_report_and_the_job_goes_on() {
     }
 }
 
+/// A scheduler signals all processes of a job, agents among them.
+#[test]
+fn a_quit_signal_to_an_agent_is_a_report_and_the_job_goes_on() {
+    let (mark, scratch) = (common::unique_sleep(), Scratch::new());
+    let file = scratch.path().join("reports");
+    let script = format!("trap 'kill $!; exit 0' USR1; sleep {mark} & echo $PPID > agent; wait");
+    let mut run = mpirun(&["-n", "1", "--host", "n1", "sh", "-c", &script])
+        .over_fake_ssh()
+        .directory(scratch.path());
+    let errors = fs::File::create(&file).unwrap();
+    let mut child = run.command().stderr(errors).spawn().unwrap();
+    common::wait_for_sleepers(&mark, 1);
+    let agent = scratch.path().join("agent");
+    let agent = wait_until("the rank names its agent", || {
+        fs::read_to_string(&agent).ok()?.trim().parse().ok()
+    });
+    common::signal_process(agent, "QUIT");
+    wait_until("there is a report", || (reports(&file) >= 1).then_some(()));
+    common::signal_process(child.id(), "USR1");
+    let status = wait_until("mpirun ends", || child.try_wait().unwrap());
+    assert_eq!(status.code(), Some(0));
+    assert!(fs::read_to_string(&file).unwrap().starts_with(ASKED));
+}
+
 #[test]
 fn a_program_without_mpi_is_reported_as_one() {
     let mark = common::unique_sleep();

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use nix::libc::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2};
 
-use super::{Effect, Job, in_words};
+use super::{Effect, Job, in_words, killed_line};
 use crate::failure::{SIGNAL_BASE, TIMEOUT, printable};
 use crate::poll::earlier;
 use crate::signals::words;
-use crate::wire::Order;
+use crate::wire::{Ended, Order, Report};
 
 /// When the user reads which ranks still run after a signal that ends the job.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -23,15 +23,21 @@ const ECHO: Duration = Duration::from_millis(250);
 pub(super) struct Told {
     signal: i32,
     at: Instant,
+    /// No signal to `mpirun` was the reason. Whoever sent one elsewhere may send it the same.
+    awaits_own: bool,
     /// When the user reads who still runs, if nobody has done so.
     warn_at: Option<Instant>,
     kill_at: Instant,
 }
 
 impl Told {
-    /// Returns true if a signal says nothing new. A terminal that goes away sends HUP, and its
-    /// shell as well. A user who presses a key twice means it.
-    fn is_echo(&self, signal: i32, is_from_terminal: bool, now: Instant) -> bool {
+    /// Hears another signal to `mpirun`. Returns true if it says nothing new. A terminal that goes
+    /// away sends HUP, and its shell as well. A user who presses a key twice means it.
+    fn hears_echo(&mut self, signal: i32, is_from_terminal: bool, now: Instant) -> bool {
+        if signal == self.signal && std::mem::take(&mut self.awaits_own) {
+            self.at = now;
+            return true;
+        }
         let is_soon = now.saturating_duration_since(self.at) < ECHO;
         signal == SIGHUP || signal == self.signal && is_soon && !is_from_terminal
     }
@@ -72,7 +78,8 @@ impl Job {
             }
             _ if self
                 .told
-                .is_some_and(|told| told.is_echo(signal, is_from_terminal, now)) => {}
+                .as_mut()
+                .is_some_and(|told| told.hears_echo(signal, is_from_terminal, now)) => {}
             _ => {
                 self.verdict.get_or_insert(code);
                 self.kill();
@@ -88,6 +95,33 @@ impl Job {
                 "mpirun's agent on host {host} got signal {signal} ({words}); ending the job"
             ));
             self.signal(signal, false, now);
+            self.await_own();
+        }
+    }
+
+    /// Looks whether a signal has killed a rank, before [`Job::hear`]. A scheduler signals all
+    /// processes of a job, so `mpirun` may not have read its own yet: the others have their time.
+    pub fn look_for_signal(&mut self, report: &Report, now: Instant) {
+        let Report::Ended {
+            rank,
+            ended: Ended::Killed(signal),
+        } = *report
+        else {
+            return;
+        };
+        let is_for_all = matches!(signal, SIGHUP | SIGINT | SIGTERM);
+        let ends = self.verdict.is_none() && !self.ranks[rank as usize].is_lost;
+        if is_for_all && ends && self.is_started {
+            let line = killed_line(&self.who(rank), signal);
+            self.say(line);
+            self.signal(signal, false, now);
+            self.await_own();
+        }
+    }
+
+    fn await_own(&mut self) {
+        if let Some(told) = &mut self.told {
+            told.awaits_own = true;
         }
     }
 
@@ -100,6 +134,7 @@ impl Job {
             self.say(line);
             self.verdict = Some(TIMEOUT);
             self.tell_to_end(SIGTERM, false, now);
+            self.await_own();
         }
     }
 
@@ -117,6 +152,7 @@ impl Job {
         self.told = Some(Told {
             signal,
             at: now,
+            awaits_own: false,
             warn_at: Some(now + PATIENCE),
             kill_at: now + self.grace,
         });
@@ -126,14 +162,15 @@ impl Job {
         let ranks = self.ranks.iter().enumerate();
         let running = ranks.filter(|(_, rank)| !rank.has_ended);
         let running: Vec<usize> = running.map(|(rank, _)| rank).collect();
-        if !running.is_empty() {
-            let (ranks, seconds) = (in_words(&running), left.as_secs_f64().round());
-            let grace = self.grace.as_secs_f64();
-            self.say(format!(
-                "waiting for {ranks} to end: killed in {seconds} s (--grace {grace}), or by a \
-                 second signal at once"
-            ));
-        }
+        let what = match running.is_empty() {
+            true => "what the ranks have started or written".into(),
+            false => in_words(&running),
+        };
+        let (seconds, grace) = (left.as_secs_f64().round(), self.grace.as_secs_f64());
+        self.say(format!(
+            "waiting for {what} to end: killed in {seconds} s (--grace {grace}), or by a second \
+             signal at once"
+        ));
     }
 }
 
@@ -141,7 +178,6 @@ impl Job {
 mod tests {
     use super::super::tests::{GRACE, ended, job, lines, verdict};
     use super::*;
-    use crate::wire::{Ended, Report};
 
     fn forwarded(signal: i32, is_from_terminal: bool) -> Option<Effect> {
         Some(Effect::Order(Order::Signal {
@@ -191,6 +227,72 @@ mod tests {
         assert_eq!(job.effect(), Some(Effect::Say(line.into())));
         assert_eq!(job.effect(), forwarded(15, false));
         assert_eq!((job.effect(), job.exit_code()), (None, 143));
+        own_signal_is_an_echo(job, now);
+    }
+
+    /// mpirun gets its own TERM late, and as timeout(1) sends it; then a second one.
+    fn own_signal_is_an_echo(mut job: Job, now: Instant) {
+        job.signal(15, false, now + 4 * ECHO);
+        job.signal(15, false, now + 4 * ECHO + ECHO / 2);
+        assert_eq!(job.effect(), None);
+        job.signal(15, false, now + 6 * ECHO);
+        assert_eq!(job.effect(), Some(Effect::Order(Order::Kill)));
+    }
+
+    #[test]
+    fn another_signal_than_the_one_elsewhere_is_a_second_one() {
+        let now = Instant::now();
+        let mut job = job(1);
+        job.signal_elsewhere("n1", 15, now);
+        job.signal(2, true, now);
+        let kills = |effect| effect == Effect::Order(Order::Kill);
+        assert!(std::iter::from_fn(|| job.effect()).any(kills));
+    }
+
+    fn kill_rank(job: &mut Job, signal: i32, now: Instant) {
+        let report = ended(1, Ended::Killed(signal));
+        job.look_for_signal(&report, now);
+        job.hear("n1", report);
+    }
+
+    /// A rank without a handler dies before mpirun has read its own signal.
+    #[test]
+    fn a_rank_that_a_scheduler_kills_costs_no_other_its_time() {
+        let now = Instant::now();
+        for (signal, sent, word) in [
+            (15, 15, "Terminated"),
+            (2, 2, "Interrupt"),
+            (1, 15, "Hangup"),
+        ] {
+            let mut job = job(2);
+            kill_rank(&mut job, signal, now);
+            let line = format!(
+                "rank 1 (pid 4701 on host n1) was killed by signal {signal} ({word}); ending the \
+                 job"
+            );
+            assert_eq!(job.effect(), Some(Effect::Say(line)));
+            assert_eq!(job.effect(), forwarded(sent, false));
+            assert_eq!(job.effect(), None);
+            assert_eq!(
+                (job.is_ending(), job.exit_code()),
+                (false, 128 + signal as u8)
+            );
+            assert_eq!(job.told.unwrap().kill_at, now + GRACE);
+        }
+        let mut job = job(2);
+        kill_rank(&mut job, 15, now);
+        while job.effect().is_some() {}
+        own_signal_is_an_echo(job, now);
+    }
+
+    #[test]
+    fn a_rank_that_any_other_signal_kills_is_a_failure() {
+        for signal in [6, 9, 11] {
+            let mut job = job(2);
+            kill_rank(&mut job, signal, Instant::now());
+            assert!(matches!(job.effect(), Some(Effect::Say(_))));
+            assert_eq!(job.effect(), Some(Effect::Order(Order::End)));
+        }
     }
 
     #[test]
@@ -257,12 +359,13 @@ mod tests {
 
     #[test]
     fn a_timeout_is_124_and_a_lost_node_125() {
-        let mut late = job(1);
-        late.time_is_up(1.5, "--timeout", Instant::now());
+        let (mut late, now) = (job(1), Instant::now());
+        late.time_is_up(1.5, "--timeout", now);
         assert_eq!(late.exit_code(), 124);
         let said = late.effect();
         assert!(matches!(said, Some(Effect::Say(line)) if line.contains("1.5 s")));
         assert_eq!(late.effect(), forwarded(15, false));
+        own_signal_is_an_echo(late, now);
         assert_eq!(
             verdict(
                 1,

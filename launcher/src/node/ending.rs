@@ -3,9 +3,11 @@
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
+use nix::unistd::{Pid, getpgid};
 
 use super::Node;
 use super::rank::RankProcess;
+use crate::signals;
 use crate::wire::Ended;
 
 /// Between the polite and the final signal when the job ends by itself, because a rank has failed.
@@ -61,6 +63,30 @@ impl Node {
         }
     }
 
+    /// Returns true if a signal has told the ranks to end, and they or what they started have not
+    /// done so yet. A shell ends before the program that it waits for, which may be saving.
+    pub(super) fn leaves_time(&mut self) -> bool {
+        self.told.is_some()
+            && self.ending == Ending::NotYet
+            && self.ranks.iter_mut().any(RankProcess::has_group)
+            && !self.is_unheard()
+    }
+
+    /// Returns true if the ranks have ended on SIGINT, and all that they have left ignores it: a
+    /// shell starts so what it does not wait for. SIGTERM is another matter: it is ignored by what
+    /// saves its state, so as to hear no second one.
+    fn is_unheard(&self) -> bool {
+        if self.told != Some(Signal::SIGINT) || self.ranks.iter().any(|it| it.ended.is_none()) {
+            return false;
+        }
+        let mut left = signals::children();
+        left.retain(|child| {
+            let group = getpgid(Some(*child));
+            group.is_ok_and(|group| self.ranks.iter().any(|rank| rank.pid == group))
+        });
+        !left.is_empty() && left.into_iter().all(ignores_interrupt)
+    }
+
     /// Ends all ranks and what they started, at once.
     pub fn kill_all(&mut self) {
         self.ending = Ending::Killed;
@@ -81,7 +107,9 @@ impl Node {
             return;
         };
         let ends = matches!(signal, Signal::SIGINT | Signal::SIGTERM);
-        self.is_told_to_end |= ends;
+        if ends {
+            self.told = Some(signal);
+        }
         match signal {
             Signal::SIGTSTP | Signal::SIGSTOP => self.is_paused = true,
             Signal::SIGCONT => self.is_paused = false,
@@ -106,4 +134,11 @@ impl Node {
             }
         }
     }
+}
+
+fn ignores_interrupt(process: Pid) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    ignored.is_some_and(|mask| mask >> (Signal::SIGINT as i32 - 1) & 1 == 1)
 }

@@ -27,6 +27,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use mpi_lite::boot::protocol::{FromRank, ToRank};
+use nix::sys::signal::Signal;
 use nix::sys::wait::WaitStatus;
 use nix::unistd::Pid;
 
@@ -86,8 +87,8 @@ pub struct Node {
     ending: Ending,
     /// We stopped the ranks ourselves.
     is_paused: bool,
-    /// A signal has told the ranks to end: what they leave behind shall end as well.
-    is_told_to_end: bool,
+    /// This signal has told the ranks to end: what they leave behind shall end as well.
+    told: Option<Signal>,
     is_started: bool,
     is_quiet: bool,
     scratch: Vec<u8>,
@@ -114,7 +115,7 @@ impl Node {
             on_the_way: 0,
             ending: Ending::NotYet,
             is_paused: false,
-            is_told_to_end: false,
+            told: None,
             is_started: false,
             is_quiet: false,
             scratch: vec![0; SCRATCH],
@@ -171,9 +172,16 @@ impl Node {
     }
 
     /// Ranks that are started later write to this folder, and nothing of it shall stay if this
-    /// process is killed.
+    /// process is killed before [`Node::dismiss_guard`].
     pub fn have_records(&mut self, folder: PathBuf) {
         self.records = Some(folder);
+    }
+
+    /// Whatever ranks have recorded is used, and nothing is left to guard.
+    pub fn dismiss_guard(&mut self) {
+        if let Some(mut guard) = self.guard.take() {
+            guard.dismiss();
+        }
     }
 
     /// The owner lives.
@@ -407,11 +415,14 @@ impl Node {
         if !self.is_started || self.is_quiet {
             return;
         }
+        if self.leaves_time() {
+            return;
+        }
         self.hear_last_words(now);
         if !self.ranks.iter().all(RankProcess::is_finished) {
             return;
         }
-        if self.is_told_to_end {
+        if self.told.is_some() {
             self.end(now);
         }
         let is_over = match self.ending {
@@ -422,8 +433,9 @@ impl Node {
         if is_over {
             self.is_quiet = true;
             self.input = None;
-            if let Some(mut guard) = self.guard.take() {
-                guard.dismiss();
+            // Records are still needed, and may be for long: see `dismiss_guard`.
+            if self.records.is_none() {
+                self.dismiss_guard();
             }
             self.reports.push_back(Report::Quiet);
         }
@@ -433,7 +445,7 @@ impl Node {
 #[cfg(test)]
 pub(crate) mod tests {
     use nix::errno::Errno;
-    use nix::sys::signal::{Signal, kill};
+    use nix::sys::signal::kill;
     use serde_bytes::ByteBuf;
 
     use super::ending::GRACE;
@@ -451,6 +463,11 @@ pub(crate) mod tests {
 
     fn node_with(program: &str, arguments: &[&str]) -> Node {
         let mut node = Node::new(inherited());
+        start_in(&mut node, program, arguments);
+        node
+    }
+
+    fn start_in(node: &mut Node, program: &str, arguments: &[&str]) {
         let bytes = |text: &&str| ByteBuf::from(text.as_bytes());
         let start = Start {
             node: 0,
@@ -488,7 +505,6 @@ pub(crate) mod tests {
             reports_bindings: false,
         };
         node.obey(Order::Start(Box::new(start)), Instant::now());
-        node
     }
 
     fn reports(node: &mut Node) -> Vec<Report> {
@@ -587,6 +603,32 @@ pub(crate) mod tests {
         };
         assert_eq!(reports(&mut node), [ended, Report::Quiet]);
         assert_eq!(kill(pid, None), Err(Errno::ESRCH));
+    }
+
+    /// Whatever is made of the records takes its time after the last rank has ended.
+    #[test]
+    fn records_are_guarded_until_they_are_used() {
+        for is_used in [false, true] {
+            let name = format!("mpilite-guarded-{}-{is_used}", std::process::id());
+            let folder = std::env::temp_dir().join(name);
+            std::fs::create_dir(&folder).unwrap();
+            let mut node = Node::new(inherited());
+            node.have_records(folder.clone());
+            start_in(&mut node, "true", &[]);
+            let pid = pid(&mut node);
+            let status = nix::sys::wait::waitpid(pid, None).unwrap();
+            node.child(pid, status, Instant::now());
+            assert!(node.is_quiet());
+            let guard = node.guard.as_ref().unwrap().pid();
+            if is_used {
+                node.dismiss_guard();
+            }
+            // As if this process were killed.
+            drop(node);
+            nix::sys::wait::waitpid(guard, None).unwrap();
+            assert_eq!(folder.exists(), is_used);
+            std::fs::remove_dir_all(folder).ok();
+        }
     }
 
     #[test]

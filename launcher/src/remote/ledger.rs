@@ -10,6 +10,7 @@ use mpi_lite::boot::protocol::CARD_MAX;
 use crate::node::{OUTPUT_ON_THE_WAY_MAX, STOPPED_FOR};
 use crate::phase::{Course, Phase, Step};
 use crate::pmi::account::Account;
+use crate::signals::Reported;
 use crate::stall::limits;
 use crate::wire::{Answer, Order, Report};
 
@@ -76,6 +77,7 @@ pub(super) struct Ledger {
     output: usize,
     /// Ranks of it read our input.
     has_input: bool,
+    signals: Reported,
     /// Bytes of input that were sent and not been taken yet.
     input: u64,
 }
@@ -103,6 +105,7 @@ impl Ledger {
             question: 0,
             output: 0,
             has_input: false,
+            signals: Reported::default(),
             input: 0,
         }
     }
@@ -159,6 +162,9 @@ impl Ledger {
             },
             Report::InputClosed if !self.has_input => {
                 return Err(impossible("it has closed the input, which it does not get"));
+            }
+            Report::Signalled { signal } if !self.signals.enter(*signal) => {
+                return Err(impossible(&format!("signal {signal}, or that again")));
             }
             Report::Silent(_) | Report::Unreached { .. } | Report::Lost { .. } => {
                 return Err(impossible("its own silence or loss"));
@@ -380,6 +386,19 @@ mod tests {
         enter(&mut ledger, &Report::Started { rank: 1, pid: 4711 }).unwrap();
         assert!(enter(&mut ledger, &bound(1)).is_err());
         assert!(enter(&mut ledger, &bound(2)).is_err());
+    }
+
+    #[test]
+    fn an_agent_hears_signals_that_end_programs_once_and_few_that_ask() {
+        let mut ledger = ledger();
+        let mut hears = |signal| enter(&mut ledger, &Report::Signalled { signal }).is_ok();
+        for signal in [1, 2, 15] {
+            assert!(hears(signal) && !hears(signal), "{signal}");
+        }
+        for signal in [9, 0, -1, i32::MAX] {
+            assert!(!hears(signal), "{signal}");
+        }
+        assert_eq!((0..1000).filter(|_| hears(3)).count(), 100);
     }
 
     #[test]
