@@ -53,8 +53,8 @@ impl Finding<'_> {
         ))
     }
 
-    /// Returns true if an operation of a rank is the collective that has failed on another rank. One
-    /// that was refused has not been counted there, one that failed later has.
+    /// Returns true if an operation of a rank is the collective that has failed on another rank.
+    /// One that was refused has not been counted there, one that failed later has.
     fn is_in_failed(
         &self,
         rank: u32,

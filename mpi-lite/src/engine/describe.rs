@@ -167,7 +167,8 @@ impl Engine {
         }
     }
 
-    /// How many blocking and nonblocking collectives the communicator of this context has begun here.
+    /// How many blocking and nonblocking collectives the communicator of this context has
+    /// begun here.
     #[must_use]
     pub fn begun(&self, context: Context) -> (u32, u32) {
         self.with(|lane| {
