@@ -198,9 +198,7 @@ impl Server {
         if !closing.text.is_empty() {
             self.output.show(&closing.text);
         }
-        for line in &closing.notes {
-            self.output.say(line);
-        }
+        closing.notes.iter().for_each(|it| self.output.say(it));
         for line in closing.losses {
             self.job.lose_result(line);
         }
