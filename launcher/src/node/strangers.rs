@@ -5,9 +5,9 @@
 //! in the list of what its process has mapped (`/proc/PID/maps`), as long as it lives. So we look
 //! early and often at first, at times that grow with its age, also when it writes, but then not
 //! before a twentieth of its age has gone by; never at a rank that has called Init, nor at one
-//! whose file names our library. After each look the whole watch rests. A library that is mapped need not
-//! be used: a rank has time to call our Init before it is reported. It is reported as well if what
-//! had loaded the library has ended meanwhile: a script may work on after that.
+//! whose file names our library. After each look the whole watch rests. A library that is mapped
+//! need not be used: a rank has time to call our Init before it is reported. It is reported as well
+//! if what had loaded the library has ended meanwhile: a script may work on after that.
 
 use std::fs;
 use std::path::{Path, PathBuf};
