@@ -63,28 +63,33 @@ impl<'a> AtSite<'a> {
         } else {
             self.engine.with(|lane| {
                 lane.flush();
-                self.holds_back(lane)
+                lane.holds_back_unless_failed()
             })
         };
-        Ok(self.site.begin_epoch(about, holds_back?))
+        let holds_back = match holds_back {
+            Some(holds_back) => holds_back,
+            None => self.holds_back()?,
+        };
+        Ok(self.site.begin_epoch(about, holds_back))
     }
 
-    /// Takes a turn. Returns true if messages are kept back.
+    /// Takes a turn. Returns as [`Lane::holds_back_unless_failed`].
     #[inline(never)]
-    fn take_turn(&self) -> Result<bool> {
-        self.engine.look(|lane| self.holds_back(lane))
+    fn take_turn(&self) -> Option<bool> {
+        self.engine.look(|lane| lane.holds_back_unless_failed())
     }
 
     /// Returns true if messages are kept back.
     ///
     /// # Errors
     /// Why the members complete no collective any more.
-    #[inline]
-    fn holds_back(&self, lane: &Lane) -> Result<bool> {
-        match lane.failure_at(self) {
+    #[cold]
+    #[inline(never)]
+    fn holds_back(&self) -> Result<bool> {
+        self.engine.with(|lane| match lane.failure_at(self) {
             None => Ok(lane.holds_back()),
             Some(failure) => Err(failure),
-        }
+        })
     }
 
     /// Waits until `look` finds something, in the epoch for which this process came: `mine`.
@@ -247,8 +252,13 @@ impl Engine {
 }
 
 impl Lane {
+    /// Returns true if messages are kept back; `None` if something has failed, perhaps elsewhere.
+    #[inline(always)]
+    fn holds_back_unless_failed(&self) -> Option<bool> {
+        (!self.delivery.has_failures).then(|| self.holds_back())
+    }
+
     /// Why the members complete no collective any more: one is lost, or has given up.
-    #[inline]
     fn failure_at(&self, at_site: &AtSite<'_>) -> Option<Error> {
         self.failure_behind(&Pattern {
             context: at_site.context,
