@@ -45,6 +45,7 @@ look_for_schedulers() {
     need mpicc.mpich libmpich-dev "the test that a program of MPICH runs there"
     need mpirun.openmpi openmpi-bin "the tests with Open MPI's mpirun"
     need_library libpmix.so.2 libpmix2 "srun --mpi=pmix, and Open MPI's mpirun"
+    need_library libpmix.so libpmix-dev "srun --mpi=pmix opens it by this name"
     need python3 python3 "the test with mpi4py"
     need_python venv python3-venv "the test with mpi4py" \
         "importlib.util.find_spec('venv') and importlib.util.find_spec('ensurepip')"

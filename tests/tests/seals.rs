@@ -347,6 +347,8 @@ fn mpirun_which_keeps_the_jobs_key_writes_no_core_file() {
     std::fs::set_permissions(scratch.path(), open).expect("the folder is ours");
     let ids = ["--reuid", "--regid"].map(|id| format!("{id}={NOBODY}"));
     let job = Job::new("setpriv").args(ids).arg("--clear-groups");
+    // Where the tests run, other users may not be allowed to look.
+    let job = job.directory(scratch.path());
     let job = job.arg(&launcher).args(["-n", "1", "--secure=tag"]);
     let mut job = job.args(["sh", "-c", "echo up; sleep 100"]).start();
     job.wait_for("up", 1);
