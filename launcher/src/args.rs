@@ -8,9 +8,9 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use mpi_lite::boot::protocol::Secure;
-use mpi_lite::config::{Network, PortRange};
-use mpi_lite::transport;
+use mpi_boot::config::{Network, PortRange};
+use mpi_boot::protocol::Secure;
+use mpi_boot::transports;
 
 use crate::cores::Object;
 use crate::environment::{Base, Export};
@@ -531,13 +531,13 @@ pub(crate) fn seconds(value: &OsStr) -> Option<Duration> {
 /// A usage failure that lists the possible names.
 pub fn parse_transport(asked: &str, value: &OsStr) -> Result<String, Failure> {
     let shown = value.to_string_lossy();
-    if transport::named(&shown).is_some() {
+    if transports::named(&shown).is_some() {
         return Ok(shown.into_owned());
     }
     let shown = printable(&shown);
     Err(Failure::usage(format!(
         "{asked}{shown}: {}",
-        transport::possible()
+        transports::possible()
     )))
 }
 
@@ -858,7 +858,7 @@ mod tests {
     #[test]
     fn every_value_that_the_table_names_is_accepted_and_none_is_missing() {
         let choices = |name: &str| find(name).unwrap().choices().collect::<Vec<_>>();
-        let transports: Vec<_> = transport::TRANSPORTS.iter().map(|it| it.name).collect();
+        let transports: Vec<_> = transports::TRANSPORTS.iter().map(|it| it.name).collect();
         assert_eq!(choices("transport"), transports);
         for (option, glue) in [
             ("map-by", ' '),

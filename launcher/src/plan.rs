@@ -6,8 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use mpi_lite::boot::protocol::Secure;
-use mpi_lite::config::PortRange;
+use mpi_boot::config::PortRange;
+use mpi_boot::protocol::Secure;
 use serde_bytes::ByteBuf;
 
 use crate::args::{Options, parse_port_range, parse_secure, parse_transport};

@@ -1,16 +1,16 @@
 //! What `mpirun` and the part of it on each node say to each other.
 //!
 //! On this machine these are plain values. For another machine they are frames (the framing of
-//! [`mpi_lite::boot::protocol`]) inside the ssh connection. The agent's first bytes are the
+//! [`mpi_boot::protocol`]) inside the ssh connection. The agent's first bytes are the
 //! [`MAGIC`] line: whatever the remote shell prints before it is noise and is skipped.
 
 use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use mpi_lite::boot::Counted;
-use mpi_lite::boot::protocol::{FRAME_MAX, RANK_FRAME_MAX, Secure};
-use mpi_lite::boot::state::RankState;
+use mpi_boot::protocol::Counted;
+use mpi_boot::protocol::{FRAME_MAX, RANK_FRAME_MAX, Secure};
+use mpi_boot::state::RankState;
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use common::{Scratch, boot_rank, mpirun};
 use launcher::wire::{MAGIC, Report};
-use mpi_lite::boot::protocol::encode;
+use mpi_boot::protocol::encode;
 
 const TOGETHER: &[&str] = &["-n", "4", "--host", "n1:2,n2:2"];
 

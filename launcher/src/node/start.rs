@@ -6,10 +6,11 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use mpi_lite::boot::protocol::{Secure, ToRank};
-use mpi_lite::boot::{Assignment, Secret};
-use mpi_lite::hosts::Hosts;
-use mpi_lite::machine;
+use mpi_boot::hosts::Hosts;
+use mpi_boot::machine;
+use mpi_boot::protocol::Assignment;
+use mpi_boot::protocol::{Secure, ToRank};
+use mpi_boot::secret::Secret;
 use nix::errno::Errno;
 use nix::sched::CpuSet;
 use nix::unistd::{getpgrp, tcgetpgrp};

@@ -452,7 +452,7 @@ fn doing(answer: &Answer) -> Doing {
 
 #[cfg(test)]
 mod tests {
-    use mpi_lite::boot::state::{RankState, ThreadState};
+    use mpi_boot::state::{RankState, ThreadState};
     use serde_bytes::ByteBuf;
 
     use super::*;

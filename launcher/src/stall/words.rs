@@ -1,6 +1,6 @@
 //! Words that the lines and the reasons share.
 
-use mpi_lite::boot::state::{
+use mpi_boot::state::{
     Address, CommunicatorState, HeldMessage, MessageKind, Operation, Partitions, Peer, RankState,
     ThreadState, Wanted,
 };

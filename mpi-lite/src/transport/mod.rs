@@ -17,7 +17,6 @@ mod link;
 mod links;
 mod loopback;
 mod message;
-mod names;
 mod ports;
 pub mod shm;
 #[cfg(feature = "sim")]
@@ -39,7 +38,7 @@ pub use link::Link;
 pub use links::Links;
 pub use loopback::Loopback;
 pub use message::{Arrival, ENVELOPE_BYTES, EnvelopeBytes, Outbound, Refusal, Token};
-pub use names::{Named, TRANSPORTS, named, possible};
+pub use mpi_boot::transports::{Named, TRANSPORTS, named, possible};
 pub use shm::Shm;
 #[cfg(test)]
 use sink::told;

@@ -510,7 +510,7 @@ mod tests {
 
     #[test]
     fn the_documentation_is_the_table() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/settings.md");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/settings.md");
         let read = || std::fs::read_to_string(path).unwrap_or_default();
         // Behind this table stands the launcher's, under a heading of its own.
         let split = |text: &str| text.find("\n## ").unwrap_or(text.len());

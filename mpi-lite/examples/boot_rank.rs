@@ -5,7 +5,6 @@
 
 use std::fs::File;
 use std::io::Write;
-use std::os::fd::AsFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::process::{Command, Stdio, exit};
 
@@ -13,8 +12,8 @@ use mpi_lite::boot::protocol::{FromRank, Measure, PROTOCOL, encode};
 use mpi_lite::boot::state::RankState;
 use mpi_lite::boot::{Boot, Counted, Shared};
 use mpi_lite::world::Process;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::unistd::write;
+use rustix::event::{PollFd, PollFlags};
+use rustix::io::write;
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -173,8 +172,8 @@ fn share(boot: &mut Boot) {
         .write_all_at(&[mark(place)], place as u64)
         .expect("it is writable");
     write(&doorbells[(place + 1) % ranks], &1_u64.to_ne_bytes()).expect("it is a doorbell");
-    let mut own = [PollFd::new(doorbells[place].as_fd(), PollFlags::POLLIN)];
-    poll(&mut own, PollTimeout::NONE).expect("the doorbell wakes");
+    let mut own = [PollFd::new(&doorbells[place], PollFlags::IN)];
+    rustix::event::poll(&mut own, None).expect("the doorbell wakes");
     exchange(boot);
     assert_eq!(read(), (0..ranks).map(mark).collect::<Vec<_>>());
     let about = memory.metadata().expect("it is open");

@@ -4,18 +4,18 @@
 //! message in postcard's encoding. The launcher uses the same framing inside its ssh connections.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
+use rmpp_core::Row;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 
-use super::secret::Secret;
-use super::state::RankState;
 pub use crate::config::Secure;
-use crate::counters::{self, Row};
 use crate::hidden::wipe;
 use crate::hosts::Hosts;
+use crate::secret::{SECRET_BYTES, Secret};
+use crate::state::RankState;
 
 /// The version of these messages; both sides refuse another one.
 pub const PROTOCOL: u32 = 9;
@@ -53,7 +53,7 @@ pub struct Assignment {
     pub node: u32,
     /// The ranks in `MPI_COMM_WORLD` of all ranks on the same node, by local rank; ascending.
     pub local_peers: Vec<u32>,
-    /// True if descriptors come beside this frame, see [`super::Shared`]: all ranks of the node get
+    /// True if descriptors come beside this frame, see [`crate::shared::Shared`]: all ranks of the node get
     /// them, or none.
     pub shares_memory: bool,
     /// This rank's host as the user named it.
@@ -110,10 +110,10 @@ impl From<&Row> for Counted {
             name: row.name(),
             array,
             measure: match row.measure {
-                counters::Measure::Count => Measure::Count,
-                counters::Measure::Repeats => Measure::Repeats,
-                counters::Measure::Bytes => Measure::Bytes,
-                counters::Measure::Peak => Measure::Peak,
+                rmpp_core::Measure::Count => Measure::Count,
+                rmpp_core::Measure::Repeats => Measure::Repeats,
+                rmpp_core::Measure::Bytes => Measure::Bytes,
+                rmpp_core::Measure::Peak => Measure::Peak,
             },
             value: row.value,
         }
@@ -121,9 +121,34 @@ impl From<&Row> for Counted {
 }
 
 impl Assignment {
+    /// The assignment of a program that runs alone: rank 0 of 1. It asks nobody: no name is looked
+    /// up.
+    #[must_use]
+    pub fn alone() -> Self {
+        let host = "localhost".to_string();
+        Self {
+            rank: 0,
+            size: 1,
+            local_rank: 0,
+            local_size: 1,
+            node: 0,
+            local_peers: vec![0],
+            shares_memory: false,
+            hosts: Hosts::of(&[&host]),
+            host,
+            bind: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            // Nobody else is in this job, so there is nobody to share a secret with.
+            key: Secret::new(&[0; SECRET_BYTES]),
+            secure: Secure::Cookie,
+            reports_counters: false,
+            appnum: None,
+            transport: std::env::var("MPILITE_TRANSPORT").unwrap_or_else(|_| "auto".into()),
+        }
+    }
+
     /// Returns true if the numbers fit together. The launcher is our own, but a mix of versions
     /// must end in an error message, not in a panic later.
-    pub(super) fn is_possible(&self) -> bool {
+    pub fn is_possible(&self) -> bool {
         let local_peers = &self.local_peers;
         self.rank < self.size
             && self.local_size <= self.size
@@ -413,7 +438,7 @@ mod tests {
 
     #[test]
     fn the_key_does_not_show_in_debug_output() {
-        let mut assignment = super::super::Single::new().assignment().clone();
+        let mut assignment = Assignment::alone();
         assignment.key = Secret::new(&[0xA5; 32]);
         let text = format!("{assignment:?}");
         assert!(!text.contains("165") && !text.contains("a5"), "{text}");

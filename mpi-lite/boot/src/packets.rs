@@ -13,7 +13,7 @@ pub use rmpp_core::{Flags, Header, Kind};
 const MAGIC: [u8; 8] = *b"mpl-pkt1";
 
 /// What the file of a rank begins with that could not write all its records.
-pub(crate) const MAGIC_OF_LOSS: [u8; 8] = *b"mpl-pktX";
+pub const MAGIC_OF_LOSS: [u8; 8] = *b"mpl-pktX";
 
 /// The protocol RMPP. Other numbers are other protocols: 1 `gobackn`, 2 `unet`, 3 `sctp`.
 pub const RMPP: u8 = 0;
