@@ -1,6 +1,6 @@
 //! MPI's meaning in Rust; no C types. Layers, low to high; a module uses only lower ones:
 //!
-//! * L0 `error ids config counters clock hosts machine memory packets pool slab`
+//! * L0 `error ids config counters clock hidden hosts machine memory packets pool slab sync`
 //! * L1 `data topology`
 //! * L2 `node transport boot`
 //! * L3 `peers`
