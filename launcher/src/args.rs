@@ -389,7 +389,7 @@ impl Options {
                 _ => {
                     let shown = printable(value);
                     return Err(Failure::usage(format!(
-                        "--display {shown}: map, allocation and bind are possible"
+                        "--display {shown}: expected map, allocation or bind"
                     )));
                 }
             }
@@ -559,9 +559,7 @@ pub fn parse_secure(asked: &str, value: &OsStr) -> Result<Secure, Failure> {
     let found = all.into_iter().find(|it| *value == *it.to_string());
     found.ok_or_else(|| {
         let shown = printable(&value.to_string_lossy());
-        Failure::usage(format!(
-            "{asked}{shown}: cookie, tag and encrypt are possible"
-        ))
+        Failure::usage(format!("{asked}{shown}: expected cookie, tag or encrypt"))
     })
 }
 
@@ -773,12 +771,12 @@ mod tests {
             ),
             (
                 "--transport ib p",
-                "--transport ib: auto, shm, rmpp, gobackn, unet, sctp, tcp, tcp-trc and loopback \
-                 are possible",
+                "--transport ib: expected auto, shm, rmpp, gobackn, unet, sctp, tcp, tcp-trc or \
+                 loopback",
             ),
             (
                 "--secure=no p",
-                "--secure=no: cookie, tag and encrypt are possible",
+                "--secure=no: expected cookie, tag or encrypt",
             ),
             (
                 "--port-range 5-4 p",
@@ -925,7 +923,7 @@ mod tests {
         assert_eq!(run("p").readers, Readers::One(0));
         assert_eq!(
             refusal("--stdin -1 p"),
-            "--stdin -1: a rank, all and none are possible"
+            "--stdin -1: expected a rank, `all` or `none`"
         );
     }
 

@@ -29,7 +29,7 @@ const WRONG: &[(&[&str], &str)] = &[
     (&["--ppn4", "true"], "did you mean -ppn 4?"),
     (
         &["--transport", "udp", "true"],
-        "auto, shm, rmpp, gobackn, unet, sctp, tcp, tcp-trc and loopback are possible",
+        "expected auto, shm, rmpp, gobackn, unet, sctp, tcp, tcp-trc or loopback",
     ),
     (
         &["--timeout", "0", "true"],
@@ -145,13 +145,13 @@ fn a_wrong_value_of_a_variable_is_told_with_the_variable() {
             "MPILITE_TRANSPORT",
             "foo",
             2,
-            "auto, shm, rmpp, gobackn, unet, sctp, tcp, tcp-trc and loopback are possible",
+            "expected auto, shm, rmpp, gobackn, unet, sctp, tcp, tcp-trc or loopback",
         ),
         (
             "MPILITE_SECURE",
             "foo",
             2,
-            "cookie, tag and encrypt are possible",
+            "expected cookie, tag or encrypt",
         ),
         (
             "MPILITE_INTERFACE",

@@ -261,7 +261,7 @@ fn wrong_wishes_are_refused_before_anything_starts() {
     for (options, words) in [
         (
             ["--stall", "maybe"],
-            "--stall maybe: report, abort and off are possible",
+            "--stall maybe: expected report, abort or off",
         ),
         (
             ["--stall-after", "2"],

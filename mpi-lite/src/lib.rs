@@ -1,7 +1,7 @@
 //! MPI's meaning in Rust; no C types. Layers, low to high; a module uses only lower ones:
 //!
-//! * L0 `error ids counters clock memory pool slab sync`, and the crate `mpi-boot`: `config hosts hidden
-//!   machine packets`, what the launcher has, too
+//! * L0 `error ids counters clock memory pool slab sync`; and `config hidden hosts machine packets`
+//!   of the crate `mpi-boot`, which the launcher shares
 //! * L1 `data topology`
 //! * L2 `node transport boot`
 //! * L3 `peers`

@@ -1,5 +1,5 @@
-//! The samples of the pages about a job that hangs are what `mpirun` prints: README.md has the
-//! program and the report, docs/hanging-job.md the report, docs/stall-json.md the JSON of it.
+//! The samples of the pages about a job that hangs are what `mpirun` prints: docs/hanging-job.md
+//! has the program and the report, README.md the report, docs/stall-json.md the JSON of it.
 
 use std::fs;
 
@@ -34,11 +34,11 @@ fn block<'a>(page: &'a str, heading: &str, kind: &str) -> &'a str {
     &block[..=end]
 }
 
-/// What the program of README.md prints as it hangs, and the JSON of it.
+/// What the program of docs/hanging-job.md prints as it hangs, and the JSON of it.
 fn printed() -> (String, Value) {
     let scratch = Scratch::new("samples");
-    let page = page("README.md");
-    scratch.write("halo.c", block(&page, "## When a job hangs", "c"));
+    let page = page("docs/hanging-job.md");
+    scratch.write("halo.c", block(&page, "## The report", "c"));
     let compiler = Job::new(tool("mpicc")).args(["-g", "halo.c", "-o", "halo"]);
     let compiled = compiler.directory(scratch.path()).run();
     assert_eq!(compiled.code, Some(0), "{compiled:?}");

@@ -110,8 +110,8 @@ fn a_wrong_network_is_one_line_before_anything_is_started() {
         ),
         (
             "los=1%",
-            "mpirun: --net los=1%: loss, burst, delay, jitter, rate, queue, reorder, duplicate and \
-             seed are possible\n",
+            "mpirun: --net los=1%: expected loss, burst, delay, jitter, rate, queue, reorder, \
+             duplicate or seed\n",
         ),
     ] {
         let outcome = Job::mpirun(2).args(["--net", network, "true"]).run();

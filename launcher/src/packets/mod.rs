@@ -189,7 +189,8 @@ fn written<T>(
         .map_err(|error| file.line(&error))
 }
 
-/// Writes all records. Returns a line for each rank that sent or got more than that.
+/// Writes all records. Returns a line for each rank that reached the recording
+/// limit.
 fn write_pcapng(merge: Merge, file: &mut ResultFile) -> io::Result<Vec<String>> {
     let ranks = merge.ranks();
     let interfaces = ranks

@@ -44,7 +44,7 @@ impl Launcher {
             "ssh" => Ok(Launcher::Ssh),
             "srun" | "slurm" => Ok(Launcher::Srun),
             _ => Err(Failure::usage(format!(
-                "{name} {}: ssh and srun are possible",
+                "{name} {}: expected ssh or srun",
                 printable(value)
             ))),
         }

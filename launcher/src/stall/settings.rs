@@ -91,9 +91,7 @@ pub fn policy(asked: &str, value: &OsStr) -> Result<Policy, Failure> {
     let found = all.into_iter().find(|it| value == name(*it));
     found.ok_or_else(|| {
         let shown = printable(&value.to_string_lossy());
-        Failure::usage(format!(
-            "{asked}{shown}: report, abort and off are possible"
-        ))
+        Failure::usage(format!("{asked}{shown}: expected report, abort or off"))
     })
 }
 
@@ -156,7 +154,7 @@ mod tests {
             (
                 "MPILITE_STALL",
                 "yes",
-                "MPILITE_STALL=yes: report, abort and off are possible",
+                "MPILITE_STALL=yes: expected report, abort or off",
             ),
             (
                 "MPILITE_STALL_AFTER",

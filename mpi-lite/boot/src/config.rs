@@ -269,12 +269,13 @@ settings! {
     /// Ports of UDP, or of TCP with `--transport tcp`, such as `40000-40100`: each rank binds a
     /// free one, so a host needs at least one for each of its ranks. `mpirun --port-range` sets it.
     port_range: ports = "any free port", "MPILITE_PORT_RANGE";
-    /// The bad network that datagrams are sent as over, such as
+    /// Simulates a bad network for outgoing datagrams, such as
     /// `loss=1%,burst=4,delay=5ms,jitter=1ms,rate=1gbit,queue=200,reorder=1%,duplicate=1%,seed=7`,
-    /// or a part of this. Each rank does it to what it sends: some datagrams are lost (`burst`: on
-    /// the average so many in a row), some are sent twice; the others wait for the `rate` in a
-    /// `queue`, then for `delay` and a random time below `jitter`, which `reorder` of them skip.
-    /// `mpirun --net` sets it.
+    /// or a part of this. `loss`: this share is lost, `burst` datagrams in a row on average.
+    /// `duplicate`: this share is sent twice. `rate`: the speed of the network; up to `queue`
+    /// datagrams wait for it, more are lost. `delay`, `jitter`: each then waits for `delay` and a
+    /// random time below `jitter`. `reorder`: this share skips `delay` and `jitter`. `mpirun --net`
+    /// sets it.
     network: net = "the network as it is", "MPILITE_NET";
     /// Bytes that a socket requests for its receive buffer, and again for its send buffer.
     socket_buffer_bytes: number = 4_194_304, "MPILITE_SOCKET_BUFFER_BYTES";

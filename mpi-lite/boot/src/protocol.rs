@@ -64,7 +64,7 @@ pub struct Assignment {
     pub key: Secret,
     /// How datagrams are guarded at least, whatever the rank's environment says.
     pub secure: Secure,
-    /// Which transport to take: `auto`, `shm`, `rmpp` or `loopback`.
+    /// Which transport to take: a name that `--transport` takes.
     pub transport: String,
     /// The host of each rank, by rank, as the user named it.
     pub hosts: Hosts,

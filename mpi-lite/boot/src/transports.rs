@@ -82,5 +82,5 @@ pub fn named(name: &str) -> Option<&'static Named> {
 pub fn possible() -> String {
     let names: Vec<_> = TRANSPORTS.iter().map(|it| it.name).collect();
     let (last, others) = names.split_last().expect("there are transports");
-    format!("{} and {last} are possible", others.join(", "))
+    format!("expected {} or {last}", others.join(", "))
 }

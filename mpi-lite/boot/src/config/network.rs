@@ -55,7 +55,7 @@ const QUEUE_MOST: u32 = 1_000_000;
 const BURST_MOST: u32 = 1_000_000;
 const TIME_MOST_NS: u64 = 60_000_000_000;
 
-const KEYS: &str = "loss, burst, delay, jitter, rate, queue, reorder, duplicate and seed";
+const KEYS: &str = "loss, burst, delay, jitter, rate, queue, reorder, duplicate or seed";
 
 /// Units of a time, in nanoseconds; of a rate, in bits per second; of a share, in millionths.
 const TIMES: &[(&str, u64)] = &[
@@ -149,7 +149,7 @@ impl Network {
                 let possible = || format!("a whole number from 0 to {} is possible", u64::MAX);
                 self.seed = Some(value.parse().map_err(|_| possible())?);
             }
-            _ => return Err(format!("{KEYS} are possible")),
+            _ => return Err(format!("expected {KEYS}")),
         }
         Ok(())
     }
