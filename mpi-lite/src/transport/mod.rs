@@ -14,7 +14,7 @@
 mod cards;
 mod contract;
 #[cfg(feature = "laboratory")]
-pub(crate) mod laboratory;
+pub mod laboratory;
 mod link;
 mod links;
 mod loopback;

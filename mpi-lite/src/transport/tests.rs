@@ -112,8 +112,11 @@ fn udp(change: impl Fn(&mut Settings)) -> Rig {
     udp_of::<udp::Rmpp>(2, change).0
 }
 
+/// How the settings of a rig differ from those by default.
+type Change<'a> = &'a dyn Fn(&mut Settings);
+
 /// Two ranks with a packet protocol over UDP between them.
-fn two<P: Protocol>(change: &dyn Fn(&mut Settings)) -> Rig
+fn two<P: Protocol>(change: Change<'_>) -> Rig
 where
     Link: From<Udp<P>>,
 {
@@ -121,7 +124,7 @@ where
 }
 
 /// What makes two ranks.
-type Make = fn(&dyn Fn(&mut Settings)) -> Rig;
+type Make = fn(Change<'_>) -> Rig;
 
 /// The packet protocols of the laboratory, by name, if it is built.
 const LABORATORY: &[&[(&str, Make)]] = &[
@@ -137,7 +140,7 @@ const LABORATORY: &[&[(&str, Make)]] = &[
 ];
 
 /// Each packet protocol, by name, with these settings.
-fn packet_protocols(change: &dyn Fn(&mut Settings)) -> Vec<(&'static str, Rig)> {
+fn packet_protocols(change: Change<'_>) -> Vec<(&'static str, Rig)> {
     let others = LABORATORY.iter().copied().flatten();
     let others = others.map(|(name, make)| (*name, make(change)));
     [("rmpp", two::<udp::Rmpp>(change))]
@@ -211,7 +214,7 @@ fn simulated_as(guest: sim::Guest, packet_bytes: usize, loss_ppm: u32) -> Rig {
 fn rigs_of_streams() -> Vec<(&'static str, Rig)> {
     let small = |settings: &mut Settings| settings.packet_bytes = Some(1000);
     let bad = on_a_bad_network(small);
-    let ways: [(&str, &dyn Fn(&mut Settings)); 5] = [
+    let ways: [(&str, Change<'_>); 5] = [
         ("as by default", &|_| {}),
         ("packets of 1000 bytes", &small),
         ("tagged", &|settings| settings.secure = Some(Secure::Tag)),

@@ -30,7 +30,6 @@ one_of! {
     SimSctp(Sim<Piped<Sctp>>) is "SCTP over a simulated network.";
 }
 
-#[expect(private_bounds, reason = "the protocols are ours alone")]
 impl<P: Pipe> From<Udp<Piped<P>>> for Uncommon
 where
     Laboratory: From<Udp<Piped<P>>>,
@@ -41,7 +40,6 @@ where
 }
 
 #[cfg(feature = "sim")]
-#[expect(private_bounds, reason = "the protocols are ours alone")]
 impl<P: Pipe> From<Sim<Piped<P>>> for Uncommon
 where
     Laboratory: From<Sim<Piped<P>>>,
