@@ -4,7 +4,7 @@ PREFIX ?= $(CURDIR)/target/prefix
 CARGO  ?= cargo
 # The features of the tests: `check` and `test` have the same ones, so that neither builds again what
 # the other has built.
-TESTED  = --workspace --features rmpp-core/planted,mpi-lite/sim
+TESTED  = --workspace --features rmpp-core/planted,mpi-lite/sim,mpi-lite/laboratory
 TARGET  = $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 BUILT   = $(TARGET)/release
 STAGE   = $(CURDIR)/target/prefix
@@ -43,12 +43,13 @@ test-schedulers: stage
 prerequisites:
 	@sh tests/prerequisites.sh
 
+# The library has all transports, those of the laboratory too.
 # Expanded by this target alone: whoever only cleans up needs no compiler.
 build: export MPILITE_BUILD_COMMIT = $(shell \
   { [ -e .git ] && git rev-parse --short=12 HEAD 2>/dev/null; } || echo not known)
 build: export MPILITE_BUILD_COMPILER = $(shell rustc --version)
 build:
-	$(CARGO) build --release --package mpi-capi --package launcher
+	$(CARGO) build --release --package mpi-capi --package launcher --features mpi-capi/laboratory
 
 # The installation that demo, test and bench use.
 stage:

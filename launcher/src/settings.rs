@@ -45,7 +45,9 @@ const SETTINGS: &[Setting] = &[
         variable: "MPILITE_TRANSPORT",
         default: "auto",
         meaning: "How messages travel, as `--transport`: `auto`, `shm`, `rmpp`, `gobackn`, `unet`, \
-                  `sctp`, `tcp`, `tcp-trc` or `loopback`.",
+                  `sctp`, `tcp`, `tcp-trc` or `loopback`. A library has `gobackn`, `unet`, `sctp` \
+                  and `tcp-trc` if it was built with the feature `laboratory`, as `make install` \
+                  does.",
     },
     Setting {
         variable: "MPIEXEC_TIMEOUT",

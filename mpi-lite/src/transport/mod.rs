@@ -13,15 +13,22 @@
 
 mod cards;
 mod contract;
+#[cfg(feature = "laboratory")]
+pub mod laboratory;
 mod link;
 mod links;
 mod loopback;
 mod message;
+mod one_of;
 mod ports;
 pub mod shm;
 #[cfg(feature = "sim")]
 pub mod sim;
 mod sink;
+#[cfg_attr(
+    not(feature = "laboratory"),
+    allow(dead_code, reason = "packet protocols use more of it than TCP")
+)]
 mod streams;
 mod tallies;
 #[cfg(feature = "sim")]

@@ -1,15 +1,18 @@
 //! A guest that is made of a protocol of streams ([`Pipe`]) and the messages on them
 //! ([`Streams`]).
 
+use core::ops::Deref;
 use core::time::Duration;
 use std::collections::VecDeque;
 
 use super::pipe::{Notice, Pipe, Setup};
-use super::{Agreed, Never, Parcel, Protocol, Route, Shortcuts, silence};
 use crate::clock::Instant;
 use crate::config::Acks;
 use crate::data::{Area, Part};
 use crate::transport::streams::{BODY_LIMIT, ChannelId, GARBLED, Streams};
+use crate::transport::udp::protocol::{
+    Agreed, Expected, Header, Parcel, Protocol, Route, Run, Shortcuts, silence,
+};
 use crate::transport::{Arrival, Landing, Outbound, PeerId, Refusal, Sink, Tallies, Unheard};
 
 /// The least time until a packet is repeated, where each rank has a core.
@@ -333,5 +336,65 @@ impl<P: Pipe> Shortcuts for Piped<P> {
 
     fn has_moved(&mut self) -> bool {
         core::mem::take(&mut self.has_moved)
+    }
+}
+
+impl Agreed<'_> {
+    /// The most ranks that share a core.
+    fn ranks_per_core(&self) -> u32 {
+        let ranks = self.cards.iter().map(|card| card.ranks_per_core);
+        ranks.max().unwrap_or(1).max(1)
+    }
+
+    /// Processes of the job.
+    fn nodes(&self) -> u32 {
+        u32::try_from(self.cards.len()).expect("ranks are counted in 32 bits")
+    }
+}
+
+/// A packet that is never in a run: its header is all that is known of it.
+impl Header for [u8] {
+    fn bytes(&self) -> &[u8] {
+        self
+    }
+
+    fn behind(&self, _count: u32) -> impl Deref<Target = [u8]> {
+        self
+    }
+}
+
+/// A kind of packet that a protocol does not have.
+#[derive(Debug)]
+pub(crate) enum Never {}
+
+impl Expected for Never {
+    fn header_bytes(&self) -> usize {
+        match *self {}
+    }
+
+    fn payload_bytes(&self) -> usize {
+        match *self {}
+    }
+
+    fn is(&self, _from: PeerId, _packet: &[u8]) -> bool {
+        match *self {}
+    }
+}
+
+impl Run for Never {
+    fn count(&self) -> u32 {
+        match *self {}
+    }
+
+    fn header_bytes(&self) -> usize {
+        match *self {}
+    }
+
+    fn payload_bytes(&self) -> usize {
+        match *self {}
+    }
+
+    fn add(&mut self, _datagram: &[u8]) -> bool {
+        match *self {}
     }
 }

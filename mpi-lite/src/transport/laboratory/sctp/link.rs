@@ -102,7 +102,7 @@ impl Terms {
             setup: *setup,
             transport: Arc::new(transport),
             endpoint: Arc::new(endpoint),
-            origin: crate::clock::any_origin(),
+            origin: any_origin(),
             chunk_bytes,
         }
     }
@@ -114,6 +114,16 @@ impl Terms {
     fn ours(&self, then: StdInstant) -> Instant {
         Instant::ZERO.plus(then.saturating_duration_since(self.origin))
     }
+}
+
+/// A moment of the standard library, for `sctp-proto`, which counts in these: it stands for
+/// [`Instant::ZERO`], and only differences to it mean anything.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "no time is read: any moment will do"
+)]
+fn any_origin() -> StdInstant {
+    StdInstant::now()
 }
 
 /// Bytes of the longest fragment: about 16 KiB, and full packets.
