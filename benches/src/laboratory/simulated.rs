@@ -4,8 +4,8 @@
 use std::fs;
 use std::time::Instant;
 
-use rmpp_core::sim::{Faults, Outcome, Traffic, Wires};
 use rmpp_core::{Caps, Config};
+use rmpp_sim::{Faults, Outcome, Traffic, Wires};
 
 use super::kept::Record;
 use super::pipes::{self, PIPES};

@@ -9,7 +9,7 @@ use std::{env, fs, path::Path};
 
 use libfuzzer_sys::fuzz_target;
 use mpi_lite_fuzz::memory::peak_of;
-use rmpp_core::sim::{Choices, Rig, Script};
+use rmpp_sim::{Choices, Rig, Script};
 
 /// Bytes that a few endpoints take at most for a script, and for each line of it: a line begins one
 /// message, and has one packet repeated.
