@@ -1,6 +1,6 @@
 //! Links that lose, copy, reorder and delay datagrams, in virtual time, from one seed.
 
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use rmpp_core::{Instant, Kind, NodeId, Rng};
@@ -102,37 +102,15 @@ struct Flight<D> {
     datagram: D,
 }
 
-impl<D> Flight<D> {
-    fn key(&self) -> (Instant, u64) {
-        (self.at, self.order)
-    }
-}
-
-impl<D> PartialEq for Flight<D> {
-    fn eq(&self, other: &Self) -> bool {
-        self.key() == other.key()
-    }
-}
-
-impl<D> Eq for Flight<D> {}
-
-impl<D> PartialOrd for Flight<D> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<D> Ord for Flight<D> {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.key().cmp(&other.key())
-    }
-}
-
 /// Datagrams under way. The same seed and the same calls give the same deliveries.
 pub struct Network<D = Vec<u8>> {
     faults: Faults,
     rng: Rng,
-    flights: BinaryHeap<Reverse<Flight<D>>>,
+    /// What is under way, in the order of arrival: when, a number, and the place among `flights`. A
+    /// heap moves its entries about, so they are short.
+    arrivals: BinaryHeap<Reverse<(Instant, u64, usize)>>,
+    flights: Vec<Option<Flight<D>>>,
+    free: Vec<usize>,
     order: u64,
     /// When the latest datagram of a link that keeps the order arrives.
     latest: BTreeMap<(NodeId, NodeId), Instant>,
@@ -153,7 +131,9 @@ impl<D: Clone> Network<D> {
         Self {
             faults,
             rng: Rng::new(seed),
-            flights: BinaryHeap::new(),
+            arrivals: BinaryHeap::new(),
+            flights: Vec::new(),
+            free: Vec::new(),
             order: 0,
             latest: BTreeMap::new(),
             cuts: Vec::new(),
@@ -294,14 +274,24 @@ impl<D: Clone> Network<D> {
         }
         self.order += 1;
         let order = self.order;
-        self.flights.push(Reverse(Flight {
+        self.push(Flight {
             at,
             order,
             from,
             to,
             queued_bytes,
             datagram,
-        }));
+        });
+    }
+
+    fn push(&mut self, flight: Flight<D>) {
+        let place = self.free.pop().unwrap_or(self.flights.len());
+        if place == self.flights.len() {
+            self.flights.push(None);
+        }
+        self.arrivals
+            .push(Reverse((flight.at, flight.order, place)));
+        self.flights[place] = Some(flight);
     }
 
     /// A datagram has come to the link to its node, and waits there if there is room for it.
@@ -315,19 +305,21 @@ impl<D: Clone> Network<D> {
         flight.at = flight.at.plus_ns(waits_ns + wires.time_ns(bytes));
         flight.queued_bytes = None;
         *free = flight.at;
-        self.flights.push(Reverse(flight));
+        self.push(flight);
     }
 
     /// When to look for the next datagram; `None`: nothing is under way.
     #[must_use]
     pub fn next_delivery(&self) -> Option<Instant> {
-        self.flights.peek().map(|flight| flight.0.at)
+        self.arrivals.peek().map(|next| next.0.0)
     }
 
     /// The next datagram that has arrived by `now`: from, to, and itself.
     pub fn deliver(&mut self, now: Instant) -> Option<(NodeId, NodeId, D)> {
         while self.next_delivery()? <= now {
-            let Reverse(flight) = self.flights.pop()?;
+            let Reverse((_, _, place)) = self.arrivals.pop()?;
+            self.free.push(place);
+            let flight = self.flights[place].take()?;
             let Some((wires, bytes)) = self.wires.zip(flight.queued_bytes) else {
                 return Some((flight.from, flight.to, flight.datagram));
             };
@@ -339,7 +331,8 @@ impl<D: Clone> Network<D> {
     /// The next result of `deliver`, if there are no links of a rate.
     #[must_use]
     pub fn arrived(&self, now: Instant) -> Option<(NodeId, NodeId, &D)> {
-        let Reverse(flight) = self.flights.peek()?;
+        let &Reverse((_, _, place)) = self.arrivals.peek()?;
+        let flight = self.flights[place].as_ref()?;
         let is_there = flight.at <= now && self.wires.is_none();
         is_there.then_some((flight.from, flight.to, &flight.datagram))
     }
@@ -347,6 +340,6 @@ impl<D: Clone> Network<D> {
     /// How many datagrams are under way.
     #[must_use]
     pub fn under_way(&self) -> usize {
-        self.flights.len()
+        self.arrivals.len()
     }
 }

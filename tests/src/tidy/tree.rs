@@ -66,8 +66,9 @@ pub fn violations_of_tree(files: &[SourceFile]) -> Vec<Violation> {
 const SIZE_MARGIN: usize = 2000;
 
 /// README gives the number of lines of the four crates, counted as it says itself: those of their
-/// `src` folders, each file up to its tests at the end.
+/// `src` folders, each file up to its tests at the end. The simulator is a test.
 fn untrue_size(files: &[SourceFile]) -> Option<Violation> {
+    const SIMULATOR: &str = "rmpp-core/sim/";
     const CRATES: [&str; 4] = ["rmpp-core/", "mpi-lite/", "mpi-capi/", "launcher/"];
     let readme = files.iter().find(|file| file.path == "README.md")?;
     let has_size = |line: &&str| line.contains("lines of Rust without tests");
@@ -79,7 +80,8 @@ fn untrue_size(files: &[SourceFile]) -> Option<Violation> {
     let is_counted = |file: &&SourceFile| {
         let is_of_a_crate = CRATES.iter().any(|name| file.path.starts_with(name));
         let is_source = file.is_rust() && file.path.contains("/src/");
-        is_of_a_crate && is_source && !file.path.ends_with("tests.rs")
+        let is_test = file.path.starts_with(SIMULATOR) || file.path.ends_with("tests.rs");
+        is_of_a_crate && is_source && !is_test
     };
     let lines_of = |file: &SourceFile| {
         let lines = file.text.lines();

@@ -89,7 +89,7 @@ fn table() -> String {
     let text = "Goodput of one stream, one way, 10 Gb/s, 10 us, packets of 1,444 bytes, 64 sends\n\
                 open at a time: without loss in MB/s, with loss in per cent of that; beside it\n\
                 packets per message; 5 seeds together. -: one was not done within 1 s.\n\
-                Written by tests/goodput.rs.\n\n";
+                Written by tests/sim/goodput.rs.\n\n";
     let mut head = format!("{:<8} {:>8}", "", "bytes");
     for loss_ppm in LOSSES_PPM {
         let loss = format!("{} % lost", f64::from(loss_ppm) / 10_000.0);

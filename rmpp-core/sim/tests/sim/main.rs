@@ -12,5 +12,6 @@ mod pair;
 mod planted;
 mod round_trips;
 mod scripts;
+#[cfg(feature = "planted")]
 mod silence;
 mod simulation;
