@@ -4,7 +4,7 @@ PREFIX ?= $(CURDIR)/target/prefix
 CARGO  ?= cargo
 # The features of the tests: `check` and `test` have the same ones, so that neither builds again what
 # the other has built.
-TESTED  = --workspace --features rmpp-core/planted,mpi-lite/sim,mpi-lite/laboratory
+TESTED  = --workspace --features rmpp-sim/planted,mpi-lite/sim,mpi-lite/laboratory
 TARGET  = $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 BUILT   = $(TARGET)/release
 STAGE   = $(CURDIR)/target/prefix
@@ -113,18 +113,20 @@ SOAK ?= 1
 SOAK_SEED := $(or $(SOAK_SEED),$(shell date +%s))
 # Optimised as a whole, with all assertions on, in a folder of its own.
 SOAK_TEST = CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS=true CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS=true \
-  CARGO_TARGET_DIR=target/soak nice $(CARGO) test --release --package rmpp-core --features planted
+  CARGO_TARGET_DIR=target/soak \
+  nice $(CARGO) test --release --package rmpp-sim --features planted --test sim
 soak:
 	@echo "soak: base seed $(SOAK_SEED); make soak SOAK_SEED=$(SOAK_SEED) does it again"
 	RMPP_FIRST_SEED=$(SOAK_SEED) RMPP_SEEDS=$$(($(SOAK) * 1100000)) \
-	  $(SOAK_TEST) --test simulation -- --nocapture all_invariants
+	  $(SOAK_TEST) -- --nocapture simulation::all_invariants
 	RMPP_FUZZ_SEED=$(SOAK_SEED) RMPP_FUZZ_RUNS=$$(($(SOAK) * 10000000)) \
-	  $(SOAK_TEST) --test fuzz -- --nocapture
+	  $(SOAK_TEST) -- --nocapture fuzz::
 	RMPP_FIRST_SEED=$(SOAK_SEED) RMPP_DEPTH=$(SOAK) RMPP_STATES=$$(($(SOAK) * 300000)) \
-	  $(SOAK_TEST) --test exploration -- --nocapture --test-threads=1 all_states all_extensions
+	  $(SOAK_TEST) -- --nocapture --test-threads=1 exploration::small_cases_keep_the_invariants_in \
+	  exploration::small_cases_keep_the_invariants_with_all
 	RMPP_FIRST_SEED=$(SOAK_SEED) RMPP_DEPTH=$(SOAK) RMPP_STATES=$$(($(SOAK) * 10000)) \
-	  $(SOAK_TEST) --test exploration -- --nocapture each_extension
-	RMPP_NODES=10000 $(SOAK_TEST) --test cluster -- --nocapture --test-threads=1
+	  $(SOAK_TEST) -- --nocapture exploration::small_cases_keep_the_invariants_with_each
+	RMPP_NODES=10000 $(SOAK_TEST) -- --nocapture --test-threads=1 cluster::
 	LOOM_MAX_PREEMPTIONS=3 nice $(CARGO) test --package mpi-lite --test models
 
 # Fuzzing guided by coverage: FUZZ_SECONDS for each target, all in ten minutes by default;

@@ -5,8 +5,8 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use rmpp_core::sim::{Faults, Network};
 use rmpp_core::{Caps, Config, FAST_HEADER_BYTES, NodeId};
+use rmpp_sim::{Faults, Network};
 
 use super::laboratory::Piped;
 use super::laboratory::pipe::{Pipe, Setup};

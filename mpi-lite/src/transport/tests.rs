@@ -200,7 +200,7 @@ fn shared(copies_across: bool) -> Rig {
 
 #[cfg(feature = "sim")]
 fn simulated_as(guest: sim::Guest, packet_bytes: usize, loss_ppm: u32) -> Rig {
-    let air = sim::Air::new(2, 4711, rmpp_core::sim::Faults::lossy(loss_ppm));
+    let air = sim::Air::new(2, 4711, rmpp_sim::Faults::lossy(loss_ppm));
     let config = rmpp_core::Config::classic(2, packet_bytes);
     let links = (0..2).map(|me| Link::simulated(guest, &air, PeerId(me), &config));
     Rig {
@@ -244,7 +244,7 @@ fn rigs_of_streams() -> Vec<(&'static str, Rig)> {
 #[cfg(feature = "sim")]
 fn simulated(packet_bytes: usize, loss_ppm: u32, profile: &str) -> Rig {
     use rmpp_core::Config;
-    use rmpp_core::sim::Faults;
+    use rmpp_sim::Faults;
     let air = sim::Air::new(2, 4711, Faults::lossy(loss_ppm));
     let config = Config::with_caps(2, packet_bytes, caps(profile));
     let links = (0..2)
