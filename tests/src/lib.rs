@@ -19,7 +19,7 @@ pub mod wire;
 pub use install::{build, build_with, c_source, compile, prefix, source_root, tool};
 pub use job::{Job, Outcome, Running};
 pub use process::{Process, SOON, udp_ports, wait_until_gone};
-pub use program::{Exit, Program, programs, transports};
+pub use program::{Exit, Program, programs};
 pub use roll::hosts_of_ranks;
 pub use scratch::Scratch;
 pub use slurm::{NODES, Slurm};

@@ -31,30 +31,16 @@ pub struct Program {
     pub is_direct: bool,
     /// Words of its command line.
     pub arguments: Vec<String>,
+    /// Whether a single transport is enough, as it makes no difference to what the program checks.
+    needs_one_transport: bool,
     binary: OnceLock<Result<PathBuf, String>>,
 }
 
 /// The transports beside those that programs use unless they ask.
 const OTHERS: [&str; 5] = ["gobackn", "unet", "sctp", "tcp", "tcp-trc"];
 
-/// If set, each program runs over each transport: `make test-transports`.
+/// If set, each program runs over each transport, or over two: `make test-transports`.
 const ALL: &str = "TEST_ALL_TRANSPORTS";
-
-/// The transports that carry job number `number` of the suite, of this many ranks. `rmpp`, `shm`
-/// and `loopback` carry each, the others take turns.
-#[must_use]
-pub fn transports(ranks: usize, number: usize) -> Vec<&'static str> {
-    if ranks == 1 {
-        return vec!["rmpp", "loopback"];
-    }
-    let mut transports = vec!["rmpp", "shm"];
-    if std::env::var_os(ALL).is_some() {
-        transports.extend(OTHERS);
-    } else {
-        transports.push(OTHERS[number % OTHERS.len()]);
-    }
-    transports
-}
 
 impl Program {
     /// Reads `/* ranks: 1, 2; exit: 5; ...; MPI 5.0 3.5 */`.
@@ -73,6 +59,7 @@ impl Program {
             exit: Exit::Code(0),
             is_direct: false,
             arguments: Vec::new(),
+            needs_one_transport: false,
             binary: OnceLock::new(),
         };
         let mut has_section = false;
@@ -85,6 +72,7 @@ impl Program {
                 }
                 Some(("launch", "direct")) => program.is_direct = true,
                 Some(("arguments", words)) => program.arguments = split_words(words),
+                Some(("transports", "one")) => program.needs_one_transport = true,
                 Some(("transports", "all") | ("table", _)) => {}
                 None if part.starts_with("MPI 5.0 ") => has_section = true,
                 _ => return Err(wrong(&format!("`{part}`"))),
@@ -94,6 +82,26 @@ impl Program {
             return Err(wrong("no ranks or no section of MPI 5.0"));
         }
         Ok(program)
+    }
+
+    /// The transports that carry job number `number` of the suite, of this many ranks. `rmpp`,
+    /// `shm` and `loopback` carry each, the others take turns; where one is enough, it is the one
+    /// that is used most.
+    #[must_use]
+    pub fn transports(&self, ranks: usize, number: usize) -> Vec<&'static str> {
+        let all = std::env::var_os(ALL).is_some();
+        let near = if ranks == 1 { "loopback" } else { "shm" };
+        if self.needs_one_transport && !all {
+            return vec![near];
+        }
+        let mut transports = vec!["rmpp", near];
+        if ranks > 1 && !self.needs_one_transport {
+            match all {
+                true => transports.extend(OTHERS),
+                false => transports.push(OTHERS[number % OTHERS.len()]),
+            }
+        }
+        transports
     }
 
     /// The compiled program; the compiler runs at most once.

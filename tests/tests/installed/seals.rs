@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use mpi_lite_tests::wire::{Captured, Tap, capture, forge, wait_until_passed};
-use mpi_lite_tests::{Job, Outcome, Process, Running, Scratch, build, tool, udp_ports};
+use mpi_lite_tests::{
+    Job, Outcome, Process, Running, Scratch, build, source_root, tool, udp_ports,
+};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -305,18 +307,18 @@ fn after_init_the_jobs_key_is_nowhere_in_a_rank() {
         let scratch = Scratch::new(&format!("key-{secure}"));
         let binary = build("tests/c/faults/steady.c", &scratch);
         let stop = scratch.path().join("stop");
-        // The first program of each rank tells the key that the second one gets as well.
+        // Above each rank is a program that sees the key pass by and tells it.
         let job = Job::mpirun(2)
             .args(["--transport", "rmpp"])
             .arg(format!("--secure={secure}"))
-            .args(["sh", "-c", r#""$0" && exec "$1" "$2""#])
-            .arg(env!("CARGO_BIN_EXE_tell_key"))
+            .arg("python3")
+            .arg(source_root().join("tests/src/tell_key.py"))
             .args([&binary, &stop]);
         let mut job = job.start();
         job.wait_for("ready", 2);
         let stdout = job.stdout();
         let told = stdout.lines().find_map(|line| line.strip_prefix("key "));
-        let told = told.expect("the first program tells it");
+        let told = told.expect("it is told before a rank is ready");
         let digits = |at: usize| u8::from_str_radix(&told[at..at + 2], 16).expect("hex");
         let key: Vec<u8> = (0..2 * KEY_BYTES).step_by(2).map(digits).collect();
         let ranks = job.process().running(&binary);
