@@ -343,8 +343,9 @@ fn after_init_the_jobs_key_is_nowhere_in_a_rank() {
 fn mpirun_which_keeps_the_jobs_key_writes_no_core_file() {
     const NOBODY: u32 = 65534;
     let scratch = Scratch::new("core");
-    let launcher = scratch.path().join("mpirun");
-    std::fs::copy(tool("mpirun"), &launcher).expect("a copy that everybody can run");
+    // A copy that everybody can run.
+    let launcher = std::fs::read(tool("mpirun")).expect("it is installed");
+    let launcher = scratch.program("mpirun", launcher);
     let open = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(scratch.path(), open).expect("the folder is ours");
     let ids = ["--reuid", "--regid"].map(|id| format!("{id}={NOBODY}"));
