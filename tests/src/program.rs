@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use crate::install::{compile, source_root};
+use crate::compile::compile;
+use crate::install::source_root;
 use crate::job::Job;
 use crate::scratch::Scratch;
 
@@ -196,6 +197,18 @@ mod tests {
         assert_eq!(program.ranks, [1, 8]);
         assert_eq!(program.exit, Exit::Code(42));
         assert_eq!(program.arguments, ["a", "b c"]);
+        assert_eq!(program.transports(8, 0)[..2], ["rmpp", "shm"]);
+    }
+
+    #[test]
+    fn a_program_that_no_transport_changes_runs_over_one_or_two() {
+        let line = "/* ranks: 1, 2; transports: one; MPI 5.0 9.6 */";
+        let program = parse(line).expect("a good line");
+        let expected: [&[_]; 2] = match std::env::var_os(ALL) {
+            None => [&["loopback"], &["shm"]],
+            Some(_) => [&["rmpp", "loopback"], &["rmpp", "shm"]],
+        };
+        assert_eq!([1, 2].map(|ranks| program.transports(ranks, 3)), expected);
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! What build systems ask of an installation: pkg-config, FindMPI of CMake, a header without warnings,
-//! programs that run without `LD_LIBRARY_PATH`.
+//! What build systems ask of an installation: pkg-config, FindMPI of CMake, a header without
+//! warnings, programs that run without `LD_LIBRARY_PATH`.
 
 use std::path::Path;
 use std::process::{Command, Output};
