@@ -1,5 +1,5 @@
-//! C programs of the source tree, compiled by the installed `mpicc`. What was compiled is kept below
-//! the folder of the build, as long as neither the program nor the installation changes: most
+//! C programs of the source tree, compiled by the installed `mpicc`. What was compiled is kept
+//! below the folder of the build, as long as neither the program nor the installation changes: most
 //! programs serve many tests.
 
 use std::fs;
