@@ -101,10 +101,15 @@ fn listen() -> OwnedFd {
     wire
 }
 
-/// The first `bytes` bytes of the packet that travels next, if one is there.
+/// The UDP packet that travels next, if one is there; its beginning, if the buffer is short.
 fn hear(wire: &OwnedFd, buffer: &mut [u8]) -> Option<Captured> {
-    let (got, _) = recv(wire, &mut *buffer, RecvFlags::DONTWAIT).ok()?;
-    Captured::read(&buffer[..got])
+    loop {
+        let (got, _) = recv(wire, &mut *buffer, RecvFlags::DONTWAIT).ok()?;
+        let packet = Captured::read(&buffer[..got]);
+        if packet.is_some() {
+            return packet;
+        }
+    }
 }
 
 /// Captures `count` packets that travel to these ports from now on.
@@ -175,10 +180,16 @@ impl Tap {
         let (wire, told) = (listen(), Arc::clone(&is_over));
         let thread = std::thread::spawn(move || {
             let (mut packets, mut buffer) = (Vec::new(), [0; 256]);
-            while !told.load(Ordering::Relaxed) {
+            let mut end = None;
+            // What has travelled until the end is heard, however late; what follows need not be.
+            while end.is_none_or(|end| Instant::now() < end) {
+                if end.is_none() && told.load(Ordering::Relaxed) {
+                    end = Some(Instant::now() + LONGEST);
+                }
                 match hear(&wire, &mut buffer) {
                     Some(packet) if packets.len() < KEPT && wanted(&packet) => packets.push(packet),
                     Some(_) => {}
+                    None if end.is_some() => break,
                     None => std::thread::sleep(PAUSE),
                 }
             }
