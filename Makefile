@@ -27,6 +27,7 @@ test: prerequisites stage
 	MPILITE_PREFIX="$(STAGE)" $(CARGO) test $(TESTED)
 
 # Every C program over every transport: `test` runs each over the usual ones and one of the others.
+# Programs that check what no transport changes run over one, and here over two.
 test-transports: prerequisites stage
 	TEST_ALL_TRANSPORTS=1 MPILITE_PREFIX="$(STAGE)" \
 	  $(CARGO) test --package mpi-lite-tests --test c

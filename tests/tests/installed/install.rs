@@ -1,5 +1,5 @@
-//! What build systems ask of an installation: the wrappers' answers, pkg-config, CMake's FindMPI,
-//! a header without warnings, programs that run without `LD_LIBRARY_PATH`.
+//! What build systems ask of an installation: pkg-config, FindMPI of CMake, a header without
+//! warnings, programs that run without `LD_LIBRARY_PATH`.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -37,19 +37,6 @@ fn include_flag() -> String {
     format!("-I{}", prefix().join("include").display())
 }
 
-fn library_flag() -> String {
-    format!("-L{}", prefix().join("lib").display())
-}
-
-fn expect_words(answer: &str, words: &[&str]) {
-    for word in words {
-        assert!(
-            answer.split_whitespace().any(|w| w == *word),
-            "`{word}` expected in `{answer}`"
-        );
-    }
-}
-
 fn say_hello(binary: &Path) {
     let outcome = Job::mpirun(2).arg(binary).run().expect_code(0);
     drop(
@@ -81,31 +68,6 @@ fn a_function_without_a_body_names_a_page_of_the_installation() {
     assert!(page.contains("`MPI_Close_port`"));
 }
 
-#[test]
-fn the_wrappers_show_what_they_would_run() {
-    for wrapper in ["mpicc", "mpicxx"] {
-        for question in ["-show", "--showme"] {
-            let answer = text(Command::new(tool(wrapper)).arg(question));
-            expect_words(&answer, &[&include_flag(), &library_flag(), "-lmpi_abi"]);
-            assert!(answer.contains("-rpath"), "{wrapper} {question}: {answer}");
-        }
-    }
-}
-
-#[test]
-fn the_wrappers_answer_for_compiling_and_for_linking() {
-    for wrapper in ["mpicc", "mpicxx"] {
-        for question in ["--showme:compile", "-compile_info"] {
-            let answer = text(Command::new(tool(wrapper)).arg(question));
-            expect_words(&answer, &[&include_flag()]);
-        }
-        for question in ["--showme:link", "-link_info"] {
-            let answer = text(Command::new(tool(wrapper)).arg(question));
-            expect_words(&answer, &[&library_flag(), "-lmpi_abi"]);
-        }
-    }
-}
-
 /// Build systems that know other libraries say `-lmpi`.
 #[test]
 fn a_program_that_names_libmpi_gets_our_library() {
@@ -128,72 +90,6 @@ fn a_program_that_names_libmpi_gets_our_library() {
             "{wrapper}: {of_mpi:?}"
         );
     }
-}
-
-#[test]
-fn the_wrapper_for_fortran_says_what_to_do_instead() {
-    for question in ["-show", "--showme:compile", "-c"] {
-        let output = run(Command::new(tool("mpifort")).arg(question));
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        assert!(!output.status.success() && output.stdout.is_empty());
-        assert!(
-            stderr.starts_with("mpifort: mpi-lite has no Fortran binding: configure"),
-            "{stderr}"
-        );
-        assert_eq!(stderr.lines().count(), 1, "{stderr}");
-    }
-}
-
-#[test]
-fn the_wrapper_passes_on_the_compilers_verdict() {
-    let scratch = Scratch::new("wrong");
-    let wrong = scratch.write("wrong.c", "int main(void) { return nothing; }\n");
-    let output = run(Command::new(tool("mpicc"))
-        .arg(&wrong)
-        .current_dir(scratch.path()));
-    assert!(!output.status.success(), "a wrong program compiles");
-    assert!(String::from_utf8_lossy(&output.stderr).contains("nothing"));
-}
-
-#[test]
-fn compiling_and_linking_may_be_two_steps() {
-    let scratch = Scratch::new("two-steps");
-    let (object, binary) = (scratch.path().join("hello.o"), scratch.path().join("hello"));
-    let compile = ["-Wall", "-Werror", "-c"];
-    text(
-        Command::new(tool("mpicc"))
-            .args(compile)
-            .arg(c_source(HELLO))
-            .arg("-o")
-            .arg(&object),
-    );
-    text(
-        Command::new(tool("mpicc"))
-            .arg(&object)
-            .arg("-o")
-            .arg(&binary),
-    );
-    say_hello(&binary);
-}
-
-#[test]
-fn a_program_finds_its_library_without_ld_library_path() {
-    let scratch = Scratch::new("rpath");
-    let binary = scratch.path().join("hello");
-    text(
-        Command::new(tool("mpicc"))
-            .arg(c_source(HELLO))
-            .arg("-o")
-            .arg(&binary),
-    );
-    let output = run(Command::new(&binary).env_remove("LD_LIBRARY_PATH"));
-    let stdout = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(
-        stdout,
-        "hello from 0 of 1\n",
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
 }
 
 #[test]

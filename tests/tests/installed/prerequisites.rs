@@ -2,16 +2,12 @@
 //! is. All programs are stubs here, and one is missing.
 
 use std::fs::{self, File};
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 use std::process::Command;
 
 use mpi_lite_tests::{Scratch, source_root};
 
-fn stub(folder: &Path, name: &str, body: &str) {
-    let path = folder.join(name);
-    fs::write(&path, format!("#!/bin/sh\n{body}\n")).expect("a stub");
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("its mode");
+fn stub(folder: &Scratch, name: &str, body: &str) {
+    folder.program(name, format!("#!/bin/sh\n{body}\n"));
 }
 
 /// Runs the script as this user, without `cmake`. Returns what it prints, and in between the calls
@@ -23,8 +19,7 @@ fn run(user: u32, can_install: bool) -> Vec<String> {
 /// The same with these arguments, without another program.
 fn run_without(missing: &str, arguments: &[&str], (user, can_install): (u32, bool)) -> Vec<String> {
     let scratch = Scratch::new("prerequisites");
-    let (folder, log) = (scratch.path().join("bin"), scratch.path().join("log"));
-    fs::create_dir(&folder).expect("a folder");
+    let (folder, log) = (Scratch::new("bin"), scratch.path().join("log"));
     let script = source_root().join("tests/prerequisites.sh");
     let text = fs::read_to_string(&script).expect("the script");
     let needed = text
@@ -36,7 +31,7 @@ fn run_without(missing: &str, arguments: &[&str], (user, can_install): (u32, boo
         }
     }
     stub(&folder, "id", &format!("echo {user}"));
-    let installed = folder.join(missing);
+    let installed = folder.path().join(missing);
     let install = format!(
         "echo \"apt-get $*\" >>'{}'\nif {can_install}; then\n    : >'{installed}'\n    \
          /bin/chmod 755 '{installed}'\nfi",
@@ -46,7 +41,10 @@ fn run_without(missing: &str, arguments: &[&str], (user, can_install): (u32, boo
     stub(&folder, "apt-get", &install);
     let output = File::options().create(true).append(true).open(&log);
     let mut command = Command::new("/bin/sh");
-    command.arg(script).args(arguments).env("PATH", &folder);
+    command
+        .arg(script)
+        .args(arguments)
+        .env("PATH", folder.path());
     let status = command.stdout(output.expect("a log")).status();
     assert!(status.expect("a shell").success());
     let log = fs::read_to_string(log).expect("the log");

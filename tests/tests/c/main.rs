@@ -1,10 +1,13 @@
-//! Every program of `tests/c` with every number of ranks it names, over every transport.
+//! Every program of `tests/c` with every number of ranks it names, over every transport; and the
+//! wrong calls.
+
+mod bad_arguments;
 
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use mpi_lite_tests::{Exit, Program, Scratch, prefix, programs, transports};
+use mpi_lite_tests::{Exit, Program, Scratch, prefix, programs};
 
 const CHAPTERS: &[&str] = &[
     "collective",
@@ -37,7 +40,7 @@ fn trials(scratch: &Arc<Scratch>) -> Vec<Trial> {
     let mut jobs = 0..;
     for program in programs(CHAPTERS).into_iter().map(Arc::new) {
         for ranks in program.ranks.clone() {
-            for transport in transports(ranks, jobs.next().expect("no end")) {
+            for transport in program.transports(ranks, jobs.next().expect("no end")) {
                 let (program, scratch) = (Arc::clone(&program), Arc::clone(scratch));
                 let name = format!("{} ranks={ranks} transport={transport}", program.name);
                 let test = move || run(&program, &scratch, ranks, transport);
@@ -52,5 +55,7 @@ fn main() -> ExitCode {
     drop(prefix());
     let scratch = Arc::new(Scratch::new("c"));
     let arguments = Arguments::from_args();
-    libtest_mimic::run(&arguments, trials(&scratch)).exit_code()
+    let mut trials = trials(&scratch);
+    trials.extend(bad_arguments::trials(&scratch));
+    libtest_mimic::run(&arguments, trials).exit_code()
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use mpi_lite_tests::guide::{Page, pages};
@@ -11,8 +11,8 @@ use mpi_lite_tests::{Job, Scratch, SshServer, prefix, source_root, tool};
 
 /// Each page, and the file of the test that runs it.
 const RUN_BY: [(&str, &str); 5] = [
-    ("first-program.md", "tests/tests/guide.rs"),
-    ("several-machines.md", "tests/tests/guide.rs"),
+    ("first-program.md", "tests/tests/installed/guide.rs"),
+    ("several-machines.md", "tests/tests/installed/guide.rs"),
     ("slurm.md", "tests/tests/schedulers.rs"),
     ("python.md", "tests/tests/schedulers.rs"),
     ("kubernetes.md", "launcher/tests/kubernetes.rs"),
@@ -64,18 +64,16 @@ fn the_page_of_several_machines_is_right() {
     let server = SshServer::start();
     let scratch = Scratch::new("guide");
     let folder = scratch.path();
-    let bin = folder.join("bin");
-    fs::create_dir(&bin).expect("a folder");
+    let bin = Scratch::new("bin");
     let client = server.files.client();
     let own = std::env::var("PATH").expect("text");
     let text = format!(
         "#!/bin/sh\nPATH='{own}' exec '{}' \"$@\"\n",
         client.display()
     );
-    fs::write(bin.join("ssh"), text).expect("a script");
-    fs::set_permissions(bin.join("ssh"), fs::Permissions::from_mode(0o755)).expect("its mode");
+    bin.program("ssh", text);
     let tools = tool("mpirun");
-    let path = path(&[&bin, tools.parent().expect("bin")]);
+    let path = path(&[bin.path(), tools.parent().expect("bin")]);
     let shell = |script: &Path| Job::new("sh").arg(script).env("PATH", &path);
     // The program of the first page.
     Page::read("first-program.md").run(folder, shell, "");

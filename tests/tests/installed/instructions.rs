@@ -49,7 +49,7 @@ const SHM_CALLS: &[&str] = &[
 const HEAD: &str = "\
 # Instructions of one call, with the transport below it, under callgrind: benches/c/calls.c over the
 # loopback, benches/c/shm_calls.c over shared memory.
-# UPDATE=1 cargo test --package mpi-lite-tests --test instructions
+# UPDATE=1 cargo test --package mpi-lite-tests --test installed instructions
 ";
 
 /// Words that run a program under callgrind; the profile of the only rank, or of rank 0, comes to

@@ -2,9 +2,6 @@
 //! between which only ssh passes unless a test opens more. Needs root, `unshare`, `nsenter`, `ip`
 //! and `iptables`.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
-
 use mpi_lite_tests::{Job, Scratch, build, tool};
 
 /// Makes the second host, connects both by `eth0`, runs `PREPARE` on each with its number, then the
@@ -46,8 +43,7 @@ exec nsenter -t "$LAB_SECOND" -n -m -u sh -c "$*"
 fn farm(prepare: &str, options: &[&str]) {
     let scratch = Scratch::new("two-hosts");
     let farm = build("benches/c/farm.c", &scratch);
-    let ssh = scratch.write("ssh", SSH);
-    fs::set_permissions(&ssh, fs::Permissions::from_mode(0o755)).expect("our own file");
+    let ssh = scratch.program("ssh", SSH);
     let job = Job::new("unshare")
         .args(["-n", "-m", "-u", "sh", "-c", SCRIPT, "lab"])
         .env("LAB", scratch.path())

@@ -154,8 +154,7 @@ fn a_network_narrower_than_it_says_is_survived() {
 /// The server lives in the lossy network too; only UDP is lost, so its own connections hold.
 #[test]
 fn the_farm_on_two_hosts_over_ssh_has_the_right_sum_at_5_percent_loss() {
-    const PORT: u16 = 22022;
-    let files = SshFiles::new(PORT);
+    let files = SshFiles::new();
     let farm = build("benches/c/farm.c", files.scratch());
     let job = namespace()
         .env("MPILITE_SSH", files.client())

@@ -1,15 +1,11 @@
 //! Wrong calls: under `MPI_ERRORS_RETURN` the right class comes back and the job goes on; under
 //! the default handler one clear line is printed and the job ends. No crash, no hang.
 
-use std::process::{Command, ExitCode};
+use std::process::Command;
 use std::sync::Arc;
-use std::time::Duration;
 
-use libtest_mimic::{Arguments, Failed, Trial};
-use mpi_lite_tests::{Job, Outcome, Program, Scratch, prefix, programs};
-
-const RANKS: usize = 2;
-const DEADLINE: Duration = Duration::from_secs(30);
+use libtest_mimic::{Failed, Trial};
+use mpi_lite_tests::{Job, Outcome, Program, Scratch, programs};
 
 /// `MPI_MAX_ERROR_STRING` of the standard ABI.
 const ERROR_STRING_MAX: usize = 512;
@@ -62,11 +58,8 @@ fn check_one_clear_line(outcome: &Outcome, function: &str) -> Result<(), Failed>
 
 fn job(program: &Program, scratch: &Scratch, words: &[&str]) -> Result<Outcome, Failed> {
     let binary = program.binary(scratch)?;
-    Ok(Job::mpirun(RANKS)
-        .arg(binary)
-        .args(words)
-        .deadline(DEADLINE)
-        .run())
+    let job = Job::mpirun(program.ranks[0]).arg(binary);
+    Ok(job.args(words).run())
 }
 
 fn errors_return(program: &Program, scratch: &Scratch) -> Result<(), Failed> {
@@ -130,29 +123,22 @@ fn stages(program: Program, scratch: &Arc<Scratch>) -> Vec<Trial> {
         let (program, scratch, case, function) =
             (Arc::clone(&program), Arc::clone(scratch), *case, *function);
         Trial::test(format!("{} {case}", program.name), move || {
-            let binary = program.binary(&scratch)?;
-            let outcome = Job::mpirun(1)
-                .arg(binary)
-                .arg(case)
-                .deadline(DEADLINE)
-                .run();
-            check_one_clear_line(&outcome, function)
+            check_one_clear_line(&job(&program, &scratch, &[case])?, function)
         })
     };
     STAGES.iter().map(stage).collect()
 }
 
-fn main() -> ExitCode {
-    drop(prefix());
-    let scratch = Arc::new(Scratch::new("bad"));
+/// A trial for each table that goes on, and one for each wrong call that ends the job.
+pub(crate) fn trials(scratch: &Arc<Scratch>) -> Vec<Trial> {
     let mut trials = Vec::new();
     for program in programs(&["bad_arguments"]) {
         let is_table = !program.name.ends_with("/stages");
         trials.extend(if is_table {
-            table(program, &scratch)
+            table(program, scratch)
         } else {
-            stages(program, &scratch)
+            stages(program, scratch)
         });
     }
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    trials
 }
