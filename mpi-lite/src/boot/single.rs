@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use super::protocol::{Assignment, Secure};
+use super::protocol::{Assignment, BLOCKED_AFTER_MS, Secure};
 use super::secret::{SECRET_BYTES, Secret};
 use crate::hosts::Hosts;
 
@@ -32,6 +32,7 @@ impl Single {
                 key: Secret::new(&[0; SECRET_BYTES]),
                 secure: Secure::Cookie,
                 reports_counters: false,
+                blocked_after_ms: BLOCKED_AFTER_MS,
                 appnum: None,
                 transport: std::env::var("MPILITE_TRANSPORT").unwrap_or_else(|_| "auto".into()),
             },
