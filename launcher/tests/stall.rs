@@ -13,7 +13,7 @@ const ASKED: &str = "mpirun: what the ranks do (SIGQUIT)";
 const TIME_IS_UP: &str = "mpirun: what the ranks do at the end of --timeout";
 
 /// Far longer than a job needs to start.
-const LIMITED: [&str; 4] = ["--stall", "off", "--timeout", "10"];
+const LIMITED: [&str; 4] = ["--stall", "off", "--timeout", "3"];
 
 /// On this machine, and on two others. The jobs of a test mostly wait, so they run side by side.
 const WHERE: [&[&str]; 2] = [&[], &["--host", "n1:1,n2:1"]];
@@ -21,7 +21,7 @@ const WHERE: [&[&str]; 2] = [&[], &["--host", "n1:1,n2:1"]];
 /// Two ranks that are blocked; `mode` is what goes wrong, and in which rank.
 fn job(options: &[&str], mode: &[&str]) -> Mpirun {
     let program = stall_rank();
-    let options = [&["-n", "2", "--stall-after", "3"], options].concat();
+    let options = [&["-n", "2", "--stall-after", "0.6"], options].concat();
     mpirun(&[&options[..], &[&program], mode].concat())
 }
 
@@ -206,7 +206,7 @@ fn what_the_ranks_do_is_printed_before_the_time_limit_ends_them() {
         let outcome = running.finish();
         assert_eq!(outcome.code, 124, "{outcome:?}");
         let lines: Vec<&str> = outcome.stderr.lines().collect();
-        let last = "mpirun: the job still runs after 10 s (--timeout); ending it";
+        let last = "mpirun: the job still runs after 3 s (--timeout); ending it";
         let ends = (lines.first(), lines.last());
         assert_eq!(ends, (Some(&TIME_IS_UP), Some(&last)), "{outcome:?}");
         assert!(lines.len() > 2, "{outcome:?}");
@@ -264,8 +264,8 @@ fn wrong_wishes_are_refused_before_anything_starts() {
             "--stall maybe: report, abort and off are possible",
         ),
         (
-            ["--stall-after", "2"],
-            "--stall-after needs a number of seconds, 3 or more, not '2'",
+            ["--stall-after", "0.4"],
+            "--stall-after needs a number of seconds, 0.5 or more, not '0.4'",
         ),
         (
             ["--stall-json", "/nowhere/reports"],
