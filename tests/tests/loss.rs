@@ -354,10 +354,7 @@ fn a_firewall_that_rejects_what_goes_to_a_peer_is_named_with_its_error() {
 
 #[test]
 fn a_firewall_that_swallows_every_packet_is_suspected_before_the_peer_is_lost() {
-    let outcome = run_harmed(
-        "ip link set lo up && iptables -A INPUT -p udp -j DROP",
-        "3",
-    );
+    let outcome = run_harmed("ip link set lo up && iptables -A INPUT -p udp -j DROP", "3");
     let words = [
         "no answer yet from rank 0 on host ",
         " at 127.0.0.1:",

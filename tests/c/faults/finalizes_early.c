@@ -3,10 +3,12 @@
 #define _POSIX_C_SOURCE 200809L
 #include "../check.h"
 #include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
 int main(int argc, char **argv)
 {
+    const struct timespec pause = {0, 10000000};
     int x = 1;
 
     begin(&argc, &argv);
@@ -18,7 +20,7 @@ int main(int argc, char **argv)
         CHECK_INT(class_of(MPI_Ssend(&x, 1, MPI_INT, 2, 1, MPI_COMM_WORLD)), MPI_ERR_PROC_ABORTED);
     if (rank == 1) {
         while (access(argv[1], F_OK) != 0)
-            usleep(10000);
+            nanosleep(&pause, NULL);
         printf("the work is done\n");
         fflush(stdout);
     }
