@@ -28,11 +28,11 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// The lines about hosts that have so much time: also if it is short, there is one before its
-    /// end.
+    /// The lines about hosts that have so much time: if it is more than a second, there is one
+    /// before its end.
     pub fn new(ready_within: Duration) -> Progress {
         Progress {
-            period: PERIOD.min(ready_within * 2 / 3),
+            period: (ready_within * 2 / 3).clamp(PERIOD / 10, PERIOD),
             due_at: None,
         }
     }

@@ -126,10 +126,10 @@ impl Settings {
         }
     }
 
-    /// Returns true if a host that accepts no connection is waited for so long that progress is
-    /// shown instead of a line for each host.
+    /// Returns true if hosts are known to come late: progress is shown instead of a line for each
+    /// host that accepts no connection.
     pub(super) fn is_very_patient(&self) -> bool {
-        self.patience > PATIENCE
+        self.waits_for_names
     }
 }
 
