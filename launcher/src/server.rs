@@ -155,7 +155,7 @@ impl Server {
             tree: Tree::new(&links, options.launch_fanout, way.launcher),
             links,
             srun,
-            progress: Progress::default(),
+            progress: Progress::new(way.ready_within),
             output,
             signals,
             children,

@@ -131,6 +131,8 @@ pub struct Start {
     pub input: Input,
     /// True if the ranks shall report their counters.
     pub wants_counters: bool,
+    /// After how long the ranks report that they are blocked, in milliseconds.
+    pub blocked_after_ms: u32,
     /// After how much silence another host and `mpirun` count each other as lost; `None`: never.
     pub silent_for: Option<Duration>,
     /// How the ranks are bound to the processors of the node, if they are.

@@ -500,6 +500,7 @@ pub(crate) mod tests {
             libraries: None,
             input: Input::Inherited(0),
             wants_counters: false,
+            blocked_after_ms: 2000,
             silent_for: None,
             binding: None,
             reports_bindings: false,

@@ -331,6 +331,7 @@ fn assignment(start: &Start) -> Result<Assignment, Failure> {
         transport: start.transport.clone(),
         hosts: Hosts::of(&start.hosts),
         reports_counters: start.wants_counters,
+        blocked_after_ms: start.blocked_after_ms,
         appnum: None,
     })
 }

@@ -18,7 +18,7 @@ use crate::secret::{SECRET_BYTES, Secret};
 use crate::state::RankState;
 
 /// The version of these messages; both sides refuse another one.
-pub const PROTOCOL: u32 = 9;
+pub const PROTOCOL: u32 = 10;
 
 /// The longest frame, in bytes without its length field.
 pub const FRAME_MAX: usize = 16 << 20;
@@ -32,6 +32,9 @@ pub const CARD_MAX: usize = 1024;
 
 /// The longest text of an abort in bytes; a longer one is cut.
 pub const ABORT_TEXT_MAX: usize = 64 << 10;
+
+/// After how long a rank reports that it is blocked, unless its launcher wants it sooner.
+pub const BLOCKED_AFTER_MS: u32 = 2000;
 
 /// The environment variable that names the rank's end of the socket pair.
 pub const BOOT_FD: &str = "MPILITE_BOOT_FD";
@@ -70,6 +73,9 @@ pub struct Assignment {
     pub hosts: Hosts,
     /// True if the launcher asks for what this rank has counted.
     pub reports_counters: bool,
+    /// After how long without anything for its threads this rank reports that it is blocked, in
+    /// milliseconds.
+    pub blocked_after_ms: u32,
     /// Number of the rank's program among those of the job, from 0; `None` if nobody counts them.
     pub appnum: Option<u32>,
 }
@@ -141,6 +147,7 @@ impl Assignment {
             key: Secret::new(&[0; SECRET_BYTES]),
             secure: Secure::Cookie,
             reports_counters: false,
+            blocked_after_ms: BLOCKED_AFTER_MS,
             appnum: None,
             transport: std::env::var("MPILITE_TRANSPORT").unwrap_or_else(|_| "auto".into()),
         }
@@ -177,6 +184,7 @@ impl fmt::Debug for Assignment {
             .field("secure", &self.secure)
             .field("transport", &self.transport)
             .field("reports_counters", &self.reports_counters)
+            .field("blocked_after_ms", &self.blocked_after_ms)
             .field("appnum", &self.appnum)
             .finish_non_exhaustive()
     }

@@ -179,7 +179,7 @@ fn when_mpirun_is_killed_no_rank_is_left() {
 fn a_rank_that_is_stopped_for_two_seconds_is_waited_for() {
     let scratch = Scratch::new("stopped");
     let binary = build("tests/c/faults/steady.c", &scratch);
-    for transport in TRANSPORTS {
+    let jobs = TRANSPORTS.map(|transport| {
         let stop = scratch.path().join(transport);
         let job = Job::mpirun(RANKS).args(["--transport", transport]);
         let mut job = job.arg(&binary).arg(&stop).start();
@@ -187,9 +187,12 @@ fn a_rank_that_is_stopped_for_two_seconds_is_waited_for() {
         let ranks = job.process().running(&binary);
         assert_eq!(ranks.len(), RANKS, "the ranks run the program itself");
         ranks[1].signal(Signal::STOP);
-        // The stop itself: longer than every timer of the protocol that could give up.
-        std::thread::sleep(Duration::from_secs(2));
-        ranks[1].signal(Signal::CONT);
+        (job, ranks[1], stop)
+    });
+    // The stop itself: longer than every timer of the protocol that could give up.
+    std::thread::sleep(Duration::from_secs(2));
+    for (job, rank, stop) in jobs {
+        rank.signal(Signal::CONT);
         std::fs::write(&stop, "").expect("the file that ends the job");
         drop(job.finish().expect_code(0).expect_stdout("all right"));
     }
@@ -256,20 +259,23 @@ fn survivors_of_a_lost_rank_go_on_with_each_other() {
 fn each_survivor_of_a_collective_gets_its_error_and_the_next_one_without_the_lost_rank_works() {
     const LOST_S: u32 = 2;
     let (_scratch, binary) = faulty("bereaved");
-    for (bytes, first) in [
+    let jobs = [
         (8, 0),
         (100_000, 0),
         (3_000_000, 1),
         (100_000, 2),
         (40_000, 6),
-    ] {
-        let outcome = Job::mpirun(4)
+    ];
+    let jobs = jobs.map(|(bytes, first)| {
+        let job = Job::mpirun(4)
             .args(["--transport", "rmpp"])
             .env("MPILITE_LOST_S", LOST_S.to_string())
             .arg(&binary)
-            .args([&bytes.to_string(), &first.to_string(), "60"])
-            .run()
-            .expect_code(1);
+            .args([&bytes.to_string(), &first.to_string(), "60"]);
+        (job.start(), bytes, first)
+    });
+    for (job, bytes, first) in jobs {
+        let outcome = job.finish().expect_code(1);
         let told = outcome.stdout.matches("survivor: all right").count();
         assert_eq!(
             told,
@@ -282,15 +288,15 @@ fn each_survivor_of_a_collective_gets_its_error_and_the_next_one_without_the_los
     }
 }
 
-/// The rank that works on is longer at it than the other one takes to find the loss and finalize.
+/// The rank that works on is at it until the other one has found the loss and finalized.
 #[test]
 fn a_survivor_that_finalizes_does_not_end_the_others() {
-    let (_scratch, binary) = faulty("finalizes_early");
+    let (scratch, binary) = faulty("finalizes_early");
     let job = Job::mpirun(RANKS)
         .args(["--transport", "rmpp"])
         .env("MPILITE_LOST_S", "2")
         .arg(&binary)
-        .arg("5");
+        .arg(scratch.path().join("finalized"));
     let outcome = job.run().expect_code(1);
     let outcome = outcome.expect_stdout("the work is done");
     let outcome = outcome.expect_stderr("rank 2 (pid ");

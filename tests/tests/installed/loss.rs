@@ -1,8 +1,9 @@
 //! Five packets in a hundred are lost, by the kernel, in a network of the test's own: everything
 //! still arrives, in order and unchanged. Needs root, `unshare`, `ip` and `iptables`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
+use std::sync::Arc;
 use std::time::Duration;
 
 use mpi_lite_tests::{
@@ -237,17 +238,31 @@ const EVERYTHING: [&str; 4] = ["INPUT", "-i", "lo", "-j"];
 /// The transports whose network can be cut.
 const TRANSPORTS: [&str; 6] = ["rmpp", "gobackn", "unet", "sctp", "tcp", "tcp-trc"];
 
-/// Runs `faults/NAME FILE` over `transport` in a network of its own until `ready` was printed that
-/// many times, and cuts the network; answers the job and a process in that network.
-fn run_and_cut(
-    transport: &str,
-    job: Job,
-    (name, ranks, ready): (&str, usize, usize),
-    stop: &Path,
-) -> Cut {
+/// Runs `faults/NAME FILE` over each transport in a network of its own, and cuts these networks. The
+/// jobs wait then, so they run side by side.
+fn cut_each(lost_s: Option<&str>, (name, ranks, ready): (&str, usize, usize)) -> Vec<Cut> {
     check_machine();
-    let scratch = Scratch::new(name);
+    let scratch = Arc::new(Scratch::new(name));
     let binary = build(&format!("tests/c/faults/{name}.c"), &scratch);
+    let cut = |&transport| {
+        let job = Job::new("unshare");
+        let job = match lost_s {
+            Some(lost_s) => job.env("MPILITE_LOST_S", lost_s),
+            None => job,
+        };
+        run_and_cut(transport, job, (binary.clone(), ranks, ready), &scratch)
+    };
+    TRANSPORTS.iter().map(cut).collect()
+}
+
+/// Runs it over `transport` until `ready` was printed that many times, and cuts the network.
+fn run_and_cut(
+    transport: &'static str,
+    job: Job,
+    (binary, ranks, ready): (PathBuf, usize, usize),
+    scratch: &Arc<Scratch>,
+) -> Cut {
+    let stop = scratch.path().join(transport);
     let script = "ip link set lo up && exec \"$@\"";
     let job = job.args(["-n", "sh", "-c", script, "cut"]);
     let words = mpirun_over(transport, ranks, (binary, &[&stop.display().to_string()]));
@@ -260,17 +275,29 @@ fn run_and_cut(
         .expect("the ranks are there");
     iptables_beside(inside, &[&["-I"], &EVERYTHING[..], &["DROP"]].concat());
     Cut {
+        transport,
         job,
         inside,
-        _program: scratch,
+        stop,
+        _program: Arc::clone(scratch),
     }
 }
 
 /// A job whose network is cut.
 struct Cut {
+    transport: &'static str,
     job: Running,
+    /// One in that network.
     inside: Process,
-    _program: Scratch,
+    /// The file that lets the ranks end.
+    stop: PathBuf,
+    _program: Arc<Scratch>,
+}
+
+impl Cut {
+    fn let_end(&self) {
+        std::fs::write(&self.stop, "").expect("the file that lets the ranks end");
+    }
 }
 
 /// Runs two ranks, of which rank 1 sends, in a new network, in which nothing is up until `harm` has
@@ -289,7 +316,7 @@ fn run_harmed(harm: &str, lost_s: &str) -> Outcome {
 fn a_network_that_the_system_refuses_is_named_with_its_error_long_before_the_peer_is_lost() {
     let outcome = run_harmed(
         "ip link set lo up && iptables -A OUTPUT -p udp -j DROP",
-        "8",
+        "3",
     );
     let error = "Operation not permitted";
     outcome.expect_line(&["cannot send to rank 0 on host ", " at 127.0.0.1:", error]);
@@ -303,7 +330,7 @@ fn an_interface_that_is_down_and_a_route_that_is_missing_are_named_before_the_pe
     let no_route = "ip link set lo up && ip rule add pref 1 unreachable && \
                     ip rule add pref 2 lookup local && ip rule del pref 0";
     for harm in ["true", no_route] {
-        let outcome = run_harmed(harm, "5");
+        let outcome = run_harmed(harm, "3");
         let error = "Network is unreachable";
         let peer = "cannot send to rank 0 on host ";
         outcome.expect_line(&[peer, " at 127.0.0.1:", error, "ip link"]);
@@ -320,16 +347,13 @@ fn an_interface_that_is_down_and_a_route_that_is_missing_are_named_before_the_pe
 fn a_firewall_that_rejects_what_goes_to_a_peer_is_named_with_its_error() {
     let harm = "ip link set lo up && iptables -A INPUT -p udp -j REJECT --reject-with \
                 icmp-port-unreachable";
-    let outcome = run_harmed(harm, "8");
+    let outcome = run_harmed(harm, "3");
     outcome.expect_line(&["cannot send to rank 0 ", "Connection refused"]);
 }
 
 #[test]
-fn a_firewall_that_swallows_every_packet_is_suspected_after_ten_seconds() {
-    let outcome = run_harmed(
-        "ip link set lo up && iptables -A INPUT -p udp -j DROP",
-        "14",
-    );
+fn a_firewall_that_swallows_every_packet_is_suspected_before_the_peer_is_lost() {
+    let outcome = run_harmed("ip link set lo up && iptables -A INPUT -p udp -j DROP", "3");
     let words = [
         "no answer yet from rank 0 on host ",
         " at 127.0.0.1:",
@@ -343,18 +367,17 @@ fn a_firewall_that_swallows_every_packet_is_suspected_after_ten_seconds() {
 
 #[test]
 fn a_network_that_is_cut_for_a_second_is_waited_for() {
-    for transport in TRANSPORTS {
-        let scratch = Scratch::new("cut");
-        let stop = scratch.path().join("stop");
-        let cut = run_and_cut(transport, Job::new("unshare"), ("steady", 3, 3), &stop);
-        // The cut itself: what is tested is that a second without a packet does no harm.
-        std::thread::sleep(Duration::from_secs(1));
+    let cuts = cut_each(None, ("steady", 3, 3));
+    // The cut itself: what is tested is that a second without a packet does no harm.
+    std::thread::sleep(Duration::from_secs(1));
+    for cut in cuts {
         iptables_beside(cut.inside, &[&["-D"], &EVERYTHING[..], &["DROP"]].concat());
-        std::fs::write(&stop, "").expect("the file that ends the job");
+        cut.let_end();
         let outcome = cut.job.finish().expect_code(0).expect_stdout("all right");
         assert!(
             outcome.stderr.is_empty(),
-            "{transport}: nothing to complain about: {}",
+            "{}: nothing to complain about: {}",
+            cut.transport,
             outcome.report()
         );
     }
@@ -362,11 +385,7 @@ fn a_network_that_is_cut_for_a_second_is_waited_for() {
 
 #[test]
 fn a_network_that_stays_cut_ends_the_job_with_a_line_over_each_transport() {
-    for transport in TRANSPORTS {
-        let scratch = Scratch::new("cut");
-        let stop = scratch.path().join("stop");
-        let job = Job::new("unshare").env("MPILITE_LOST_S", "2");
-        let cut = run_and_cut(transport, job, ("steady", 3, 3), &stop);
+    for cut in cut_each(Some("2"), ("steady", 3, 3)) {
         let outcome = cut.job.finish().expect_failure();
         outcome.expect_line(&[
             "is lost: it has given no answer for too long (MPILITE_LOST_S)",
@@ -381,12 +400,9 @@ fn a_network_that_stays_cut_ends_the_job_with_a_line_over_each_transport() {
 /// What was sent completed long ago: only Finalize is left to tell that it never arrived.
 #[test]
 fn finalize_notices_that_sent_messages_do_not_arrive() {
-    for transport in TRANSPORTS {
-        let scratch = Scratch::new("oneway");
-        let stop = scratch.path().join("stop");
-        let job = Job::new("unshare").env("MPILITE_LOST_S", "2");
-        let cut = run_and_cut(transport, job, ("oneway", 2, 1), &stop);
-        std::fs::write(&stop, "").expect("the file that lets the ranks go on");
+    let cuts = cut_each(Some("2"), ("oneway", 2, 1));
+    cuts.iter().for_each(Cut::let_end);
+    for cut in cuts {
         let outcome = cut.job.finish().expect_failure();
         outcome.expect_line(&[
             "is lost",

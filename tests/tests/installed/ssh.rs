@@ -190,6 +190,7 @@ fn a_refused_connection_is_reported_with_the_host() {
     let server = Server::start();
     let hello = server.build("tests/c/tools/hello.c");
     server.files().point_client_at_nobody();
-    let outcome = server.job("n1:2").args(["-n", "2"]).arg(hello).run();
+    let job = server.job("n1:2").env("MPILITE_LAUNCH_TIMEOUT", "2");
+    let outcome = job.args(["-n", "2"]).arg(hello).run();
     drop(outcome.expect_code(125).expect_stderr("n1"));
 }
