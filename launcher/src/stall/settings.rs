@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
 
-use mpi_lite::boot::protocol::BLOCKED_AFTER_MS;
+use mpi_boot::protocol::BLOCKED_AFTER_MS;
 
 use crate::args::{Options, seconds};
 use crate::failure::{Failure, printable};
