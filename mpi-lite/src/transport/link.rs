@@ -5,8 +5,6 @@ use std::os::fd::BorrowedFd;
 #[cfg(feature = "sim")]
 use rmpp_core::Config;
 
-#[cfg(feature = "sim")]
-use super::laboratory;
 use super::one_of::one_of;
 #[cfg(feature = "sim")]
 use super::sim::{Air, Guest, Sim};
@@ -56,11 +54,12 @@ impl Link {
     /// what is not RMPP's alone.
     #[must_use]
     pub fn simulated(guest: Guest, air: &Air, me: PeerId, config: &Config) -> Self {
+        use super::laboratory::{GoBackN, Sctp, Unet};
         match guest {
             Guest::Rmpp => air.join(me, config.clone()).into(),
-            Guest::GoBackN => air.join_piped::<laboratory::GoBackN>(me, config).into(),
-            Guest::Unet => air.join_piped::<laboratory::Unet>(me, config).into(),
-            Guest::Sctp => air.join_piped::<laboratory::Sctp>(me, config).into(),
+            Guest::GoBackN => air.join_piped::<GoBackN>(me, config).into(),
+            Guest::Unet => air.join_piped::<Unet>(me, config).into(),
+            Guest::Sctp => air.join_piped::<Sctp>(me, config).into(),
         }
     }
 }

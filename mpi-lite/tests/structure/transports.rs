@@ -125,8 +125,8 @@ fn no_module_above_the_transport_names_a_transport_except_the_listed_ones() {
     );
 }
 
-/// The condition by which the laboratory is there, and how often it may stand in the library: at its
-/// modules, its variant of `Uncommon`, its makers, and its unit tests.
+/// The condition by which the laboratory is there, and how often it may stand in the library: at
+/// modules, the variant of `Uncommon`, the makers, and unit tests.
 const CONDITION: &str = "feature = \"laboratory\"";
 const CONDITIONS: usize = 5;
 

@@ -2,8 +2,8 @@
 //! the feature `laboratory` alone.
 //!
 //! Each is a [`Pipe`](pipe::Pipe), a packet protocol that carries streams of bytes. [`Piped`] puts
-//! messages on it, by [`streams`](super::streams), and makes it a guest of UDP. `tcp-trc` belongs to
-//! the laboratory, too; it has no file of its own, for it is `tcp` with more connections
+//! messages on it, by [`streams`](super::streams), and makes it a guest of UDP. `tcp-trc` is of the
+//! laboratory, too; it has no file of its own, for it is `tcp` with more connections
 //! ([`Sharing::Channel`](super::tcp::Sharing)).
 //!
 //! Nothing outside names what is here, but for the enum of links, the makers of links (`world`),
