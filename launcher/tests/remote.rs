@@ -497,8 +497,8 @@ fn an_agent_without_a_server_ends() {
 }
 
 /// Does what ssh does, through two processes that pass the bytes on. When these are stopped nothing
-/// passes any more, but nothing is closed: a network that was cut. It ends once the agent has closed
-/// its output.
+/// passes any more, but nothing is closed: a network that was cut. It ends once the agent has
+/// closed its output.
 const RELAY: &str = r#"#!/bin/sh
 while [ "$1" != -- ]; do shift; done
 shift 2

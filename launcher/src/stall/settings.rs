@@ -11,7 +11,7 @@ use crate::failure::{Failure, printable};
 /// After how long a stall is reported, unless the user sets another time.
 const AFTER: Duration = Duration::from_secs(10);
 
-/// The least time. A report needs the answers of all ranks, and a thread that has no core gives none;
+/// The least time. A report needs the answers of all ranks, and a thread without a core gives none;
 /// but a message that a network has lost is sent again only after some tenths of a second.
 const AFTER_MIN: Duration = Duration::from_millis(500);
 

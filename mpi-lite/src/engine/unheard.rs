@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::transport::{Hindrance, PeerId, Unheard};
 
-/// How long a peer may leave all packets unanswered before the warning, if it does not count as lost
-/// before that. Peers answer in less than a second, whatever their program does.
+/// How long a peer may leave all packets unanswered before the warning, if it does not count as
+/// lost before that. Peers answer in less than a second, whatever their program does.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The most lines that one process writes: the first ones are enough.

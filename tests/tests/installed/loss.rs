@@ -238,8 +238,8 @@ const EVERYTHING: [&str; 4] = ["INPUT", "-i", "lo", "-j"];
 /// The transports whose network can be cut.
 const TRANSPORTS: [&str; 6] = ["rmpp", "gobackn", "unet", "sctp", "tcp", "tcp-trc"];
 
-/// Runs `faults/NAME FILE` over each transport in a network of its own, and cuts these networks. The
-/// jobs wait then, so they run side by side.
+/// Runs `faults/NAME FILE` over each transport in a network of its own, and cuts these networks.
+/// The jobs wait then, so they run side by side.
 fn cut_each(lost_s: Option<&str>, (name, ranks, ready): (&str, usize, usize)) -> Vec<Cut> {
     check_machine();
     let scratch = Arc::new(Scratch::new(name));
