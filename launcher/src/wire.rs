@@ -14,11 +14,11 @@ use mpi_boot::state::RankState;
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 
-use crate::binding;
 use crate::failure::printable;
-use crate::passage::{Down, Up};
+use crate::node::binding;
 use crate::pmi;
-use crate::stall::ProcessSeen;
+use crate::remote::passage::{Down, Up};
+use crate::reports::stall::ProcessSeen;
 
 /// The line that starts the frames of the agent.
 pub const MAGIC: &[u8] = b"\x01mpi-lite agent 9\n";

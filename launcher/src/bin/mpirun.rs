@@ -3,10 +3,12 @@
 use std::io::{ErrorKind, Write as _};
 use std::process::ExitCode;
 
-use launcher::args::{Request, parse};
+use launcher::cli::args::{Request, parse};
+use launcher::cli::help;
+use launcher::cli::info::{self, Build};
 use launcher::failure::{Failure, OUTPUT_LOST};
-use launcher::info::{self, Build};
-use launcher::{agent, help, server};
+use launcher::remote::agent;
+use launcher::server;
 
 /// As `make build` knows it. It is here, so that a commit makes nothing else be built again.
 const BUILD: Build = Build {

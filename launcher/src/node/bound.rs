@@ -2,9 +2,9 @@
 
 use nix::sched::CpuSet;
 
-use crate::binding::{self, Wish};
-use crate::cores::Machine;
 use crate::failure::Failure;
+use crate::node::binding::{self, Wish};
+use crate::node::cores::Machine;
 use crate::wire::{Report, Start};
 
 /// The CPUs of each rank of a node.

@@ -12,8 +12,8 @@ use nix::errno::Errno;
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 
 use super::segment::Segment;
-use crate::phase::{Course, Step};
-use crate::stall::limits;
+use crate::job::phase::{Course, Step};
+use crate::reports::stall::limits;
 
 /// The most descriptors that one message carries: `SCM_MAX_FD`, unix(7).
 const DESCRIPTORS_PER_MESSAGE: usize = 253;

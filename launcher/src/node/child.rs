@@ -19,7 +19,7 @@ use nix::sys::wait::waitpid;
 use nix::unistd::{Pid, chdir, getpid, setpgid};
 
 use super::spawn::Inherited;
-use crate::guard;
+use crate::node::guard;
 
 /// Bytes of the child's stack. It calls the system and nothing else.
 const STACK: usize = 64 << 10;

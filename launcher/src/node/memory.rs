@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
-use crate::elf;
+use crate::node::elf;
 
 /// The programs that have come, by their number in the job.
 #[derive(Debug, Default)]

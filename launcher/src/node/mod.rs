@@ -5,10 +5,16 @@
 //! for the descriptors it names ([`Node::interests`]) and calls back.
 
 mod activity;
+pub mod address;
+pub mod binding;
 mod bound;
 mod channel;
 mod child;
+pub mod cores;
+pub mod elf;
 mod ending;
+pub mod group;
+pub mod guard;
 mod input;
 mod lines;
 mod memory;
@@ -31,9 +37,9 @@ use nix::sys::signal::Signal;
 use nix::sys::wait::WaitStatus;
 use nix::unistd::Pid;
 
-use crate::guard::Guard;
+use crate::node::guard::Guard;
 use crate::poll::{Interests, Token, earlier};
-use crate::stall::source::Source;
+use crate::reports::stall::source::Source;
 use crate::wire::{Ended, OUTPUT_WINDOW, Order, Report, Stream};
 
 use channel::Outgoing;

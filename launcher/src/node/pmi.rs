@@ -13,9 +13,9 @@ use nix::sys::socket::{MsgFlags, send};
 
 use super::Node;
 use super::spawn::{high, variable};
-use crate::elf::Mpi;
-use crate::environment::Variable;
 use crate::failure::Failure;
+use crate::job::environment::Variable;
+use crate::node::elf::Mpi;
 use crate::pmi::server::{Action, Server};
 use crate::pmi::{Command, Event};
 use crate::poll::{Interests, Token};

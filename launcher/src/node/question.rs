@@ -9,8 +9,8 @@ use mpi_boot::state::RankState;
 use super::Node;
 use super::activity::Process;
 use super::rank::RankProcess;
-use crate::phase::Phase;
-use crate::stall::ProcessSeen;
+use crate::job::phase::Phase;
+use crate::reports::stall::ProcessSeen;
 use crate::wire::{Answer, Report};
 
 /// How long a rank has to answer.

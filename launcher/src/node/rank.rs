@@ -10,7 +10,7 @@ use nix::unistd::{Pid, read};
 use super::channel::Channel;
 use super::lines::Lines;
 use super::spawn::Spawned;
-use crate::group::Group;
+use crate::node::group::Group;
 use crate::wire::{Ended, Stream};
 
 /// How many bytes are still read from a pipe after the rank ended: what fits into a pipe. Whatever

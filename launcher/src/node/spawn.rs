@@ -18,7 +18,7 @@ use nix::unistd::{Pid, getppid, pipe2};
 
 use super::child::{Child, Stdin, Stopped};
 use super::memory::InMemory;
-use crate::environment::Variable;
+use crate::job::environment::Variable;
 use crate::signals;
 
 /// Our ends of the ranks' descriptors have at least this number where the limit allows it. Those

@@ -23,14 +23,14 @@ use super::memory::InMemory;
 use super::rank::RankProcess;
 use super::segment::{Refusal, Rounds};
 use super::spawn::{self, Inherited, Program, Role, variable};
-use crate::address;
-use crate::elf::{self, Mpi};
-use crate::environment::{self, Base, Variable};
 use crate::failure::{Failure, LAUNCH, NOT_EXECUTABLE, NOT_FOUND, printable};
-use crate::group::Group;
-use crate::guard::Guard;
-use crate::other_mpi;
-use crate::program;
+use crate::job::environment::{self, Base, Variable};
+use crate::job::other_mpi;
+use crate::job::program;
+use crate::node::address;
+use crate::node::elf::{self, Mpi};
+use crate::node::group::Group;
+use crate::node::guard::Guard;
 use crate::wire::{self, Input, Report, Start};
 
 /// Descriptors that a node needs for each of its ranks, and for itself.

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use nix::unistd::Pid;
 
 use super::Node;
-use crate::elf::{self, Mpi};
+use crate::node::elf::{self, Mpi};
 use crate::wire::Report;
 
 /// When a rank is looked at for the first time, and the least time between two looks: a tenth of

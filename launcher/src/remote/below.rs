@@ -6,7 +6,7 @@ use super::carrier::Carrier;
 use super::settings::Launcher;
 use super::tunnel::Tunnel;
 use super::{ENDING_LIMIT, FAREWELL, Incoming, Remote, State, ssh};
-use crate::passage::{Down, Up};
+use crate::remote::passage::{Down, Up};
 use crate::wire::{Order, Report};
 
 /// What a node has to do with other hosts.

@@ -7,11 +7,11 @@ use std::time::Instant;
 
 use mpi_boot::protocol::CARD_MAX;
 
+use crate::job::phase::{Course, Phase, Step};
 use crate::node::{OUTPUT_ON_THE_WAY_MAX, STOPPED_FOR};
-use crate::phase::{Course, Phase, Step};
 use crate::pmi::account::Account;
+use crate::reports::stall::limits;
 use crate::signals::Reported;
-use crate::stall::limits;
 use crate::wire::{Answer, Order, Report};
 
 /// What a rank's node has reported about it.
@@ -319,7 +319,7 @@ mod tests {
     use mpi_boot::state::{RankState, THREADS_MAX, ThreadState};
 
     use super::*;
-    use crate::stall::ProcessSeen;
+    use crate::reports::stall::ProcessSeen;
     use crate::wire::Ended;
 
     /// The account of a node whose rank 0 is in MPI, and whose rank 1 has not called Init.

@@ -9,17 +9,23 @@
 //! * `relay`: the part of an agent through which other hosts are reached.
 //! * [`srun`]: the step that starts the agents of a Slurm job, and where they connect to.
 
+pub mod agent;
 mod below;
 mod carrier;
 mod fate;
 mod greeting;
+mod home;
 mod ledger;
+pub mod link;
+pub mod passage;
 mod process;
 pub(crate) mod proof;
 pub(crate) mod relay;
 pub mod settings;
+pub mod silence;
 pub mod srun;
 mod ssh;
+pub(crate) mod tree;
 mod tunnel;
 
 use std::borrow::Cow;
@@ -34,7 +40,7 @@ use nix::unistd::Pid;
 use crate::failure::{Failure, printable};
 use crate::node::Inherited;
 use crate::poll::{Interests, Token, earlier};
-use crate::silence::{self, Silence};
+use crate::remote::silence::Silence;
 use crate::wire::{ORDERS_WAITING_MAX, Order, REPORT_FRAME_MAX, Report};
 
 use below::Below;

@@ -10,8 +10,8 @@ use serde_bytes::ByteBuf;
 use super::process::Process;
 use super::ssh;
 use crate::node::Inherited;
-use crate::passage::{Down, PASSAGE_CHUNK, Up};
 use crate::poll::{Interests, Token};
+use crate::remote::passage::{Down, PASSAGE_CHUNK, Up};
 use crate::wire::{Ended, Report};
 
 /// How long the hosts below may take to end when `mpirun` is gone.

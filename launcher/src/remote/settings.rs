@@ -3,10 +3,10 @@
 use std::ffi::OsStr;
 use std::time::Duration;
 
-use crate::allocation::{Allocation, System, named_host_file};
-use crate::args::Options;
+use crate::cli::args::Options;
 use crate::failure::{Failure, printable};
-use crate::place::Placement;
+use crate::job::allocation::{Allocation, System, named_host_file};
+use crate::job::place::Placement;
 
 /// From starting ssh or srun to the agent's first report, unless `--launch-timeout` or
 /// `MPILITE_LAUNCH_TIMEOUT` says else.

@@ -18,10 +18,10 @@ use super::carrier::Connection;
 use super::process::Process;
 use super::proof::{self, ANSWER_MAX, BLOCK, GREETING, Token, Verdict};
 use super::settings::{Launcher, Settings};
-use crate::address;
 use crate::failure::{Failure, printable};
+use crate::job::place::Place;
 use crate::node::Inherited;
-use crate::place::Place;
+use crate::node::address;
 use crate::poll::{self, Interests, earlier};
 
 /// The variable with token, port and addresses, for agents alone.

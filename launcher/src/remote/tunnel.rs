@@ -8,7 +8,7 @@ use nix::unistd::Pid;
 use serde_bytes::ByteBuf;
 
 use super::fate::Fate;
-use crate::passage::{Down, PASSAGE_CHUNK, PASSAGE_WINDOW, Up};
+use crate::remote::passage::{Down, PASSAGE_CHUNK, PASSAGE_WINDOW, Up};
 use crate::wire::Ended;
 
 /// The end of a tunnel at `mpirun`.

@@ -1,7 +1,0 @@
-//! `mpicc` and, under their names, the wrappers for the other languages.
-
-use std::process::ExitCode;
-
-fn main() -> ExitCode {
-    launcher::wrapper::run(std::env::args_os().collect())
-}

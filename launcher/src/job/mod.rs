@@ -1,0 +1,864 @@
+//! What the job means: which rank failed first, what the exit status is, when everything must end.
+//!
+//! A [`Job`] is pure: reports of the nodes and the user's wishes go in, [`Effect`]s come out. It
+//! has no descriptor and reads no clock, so that every rule can be tested without a process.
+
+pub mod allocation;
+pub mod environment;
+pub mod hosts;
+pub mod input;
+pub mod machine;
+pub mod other_mpi;
+pub mod phase;
+pub mod place;
+pub mod plan;
+mod pmi;
+pub mod preload;
+pub mod program;
+pub mod programs;
+mod told;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
+
+use serde_bytes::ByteBuf;
+
+use crate::failure::{LAUNCH, OUTPUT_LOST, SIGNAL_BASE, printable, printable_line};
+use crate::job::other_mpi::Wishes;
+use crate::signals::words;
+use crate::wire::{Ended, Order, Report};
+use told::Told;
+
+/// Exit status after a failure that has none of its own.
+const FAILED: u8 = 1;
+
+/// Something to be done for the job.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Give this order to all nodes.
+    Order(Order),
+    /// Tell the user this line.
+    Say(String),
+}
+
+/// How far a rank has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// It has not called Init.
+    Silent,
+    /// It is in Init, or between Init and Finalize.
+    InMpi,
+    /// It has finalized.
+    Finalized,
+    /// It ended.
+    Gone,
+}
+
+#[derive(Debug)]
+struct Rank {
+    host: String,
+    pid: Option<i32>,
+    phase: Phase,
+    /// Its process ended. What it left in the background may go on as this rank.
+    has_ended: bool,
+    card: Option<ByteBuf>,
+    /// A rank has finalized without it, as it no longer answers.
+    is_lost: bool,
+    /// The peers that it has lost, until it gives its card in Finalize, and how it noticed.
+    losses: BTreeMap<u32, String>,
+    /// Its Finalize has failed.
+    has_failed: bool,
+}
+
+/// The state of all ranks, and the verdict.
+#[derive(Debug)]
+pub struct Job {
+    ranks: Vec<Rank>,
+    /// The nodes were told to start the ranks; they may not have said yet that they have.
+    is_started: bool,
+    /// Exit status, once it is decided.
+    verdict: Option<u8>,
+    /// Exit status if nothing decides it: of the first failure that ended no other rank.
+    flaw: Option<u8>,
+    is_ending: bool,
+    /// How long the ranks have after a signal that ends the job.
+    grace: Duration,
+    /// The ranks were told to end by such a signal.
+    told: Option<Told>,
+    effects: VecDeque<Effect>,
+    /// The ranks that speak PMI.
+    pmi: pmi::Conversations,
+    /// What the user asks of the ranks.
+    wishes: Wishes,
+    /// The ranks that have loaded another MPI, and have not spoken to us.
+    strangers: BTreeSet<u32>,
+}
+
+impl Job {
+    /// A job with these hosts, by rank. After a signal that ends it the ranks have `grace`.
+    pub fn new(hosts: &[String], grace: Duration) -> Job {
+        let rank = |host: &String| Rank {
+            host: printable(host),
+            pid: None,
+            phase: Phase::Silent,
+            has_ended: false,
+            card: None,
+            is_lost: false,
+            losses: BTreeMap::new(),
+            has_failed: false,
+        };
+        Job {
+            ranks: hosts.iter().map(rank).collect(),
+            is_started: false,
+            verdict: None,
+            flaw: None,
+            is_ending: false,
+            grace,
+            told: None,
+            effects: VecDeque::new(),
+            pmi: pmi::Conversations::default(),
+            wishes: Wishes::default(),
+            strangers: BTreeSet::new(),
+        }
+    }
+
+    /// The same job, of whose ranks the user asks this.
+    pub fn with(self, wishes: Wishes) -> Job {
+        Job { wishes, ..self }
+    }
+
+    /// The next thing to do.
+    pub fn effect(&mut self) -> Option<Effect> {
+        self.effects.pop_front()
+    }
+
+    /// The exit status of `mpirun`, when all nodes are quiet.
+    pub fn exit_code(&self) -> u8 {
+        let of_strangers = (!self.strangers.is_empty()).then_some(FAILED);
+        self.verdict.or(self.flaw).or(of_strangers).unwrap_or(0)
+    }
+
+    /// Returns true if the job is being ended before its time.
+    pub fn is_ending(&self) -> bool {
+        self.is_ending
+    }
+
+    /// Returns true if nothing of the job shall live on, as after an interrupt.
+    pub fn leaves_nothing(&self) -> bool {
+        self.is_ending || self.told.is_some()
+    }
+
+    /// Notes that the nodes are told to start the ranks. What they are told later reaches ranks.
+    pub fn note_start(&mut self) {
+        self.is_started = true;
+    }
+
+    /// Takes note of a report from the node that has the host named `host`.
+    pub fn hear(&mut self, host: &str, report: Report) {
+        match report {
+            Report::Bound { rank, text } => {
+                let (host, text) = (&self.ranks[rank as usize].host, printable_line(&text));
+                self.say(format!("rank {rank} on host {host}: {text}"));
+            }
+            Report::Started { rank, pid } => self.ranks[rank as usize].pid = Some(pid),
+            Report::Init { rank } => self.enter(rank),
+            Report::Pmi { rank, event } => self.hear_pmi(rank, event),
+            Report::Stranger { rank, library } => self.note_stranger(rank, &library),
+            Report::Card { rank, card } => self.collect(rank, card),
+            Report::Finalized { rank } => self.ranks[rank as usize].phase = Phase::Finalized,
+            Report::Loss { rank, lost, reason } => self.lose(rank, lost, &reason),
+            Report::Failure { rank, reason } => self.finalize_failed(rank, &reason),
+            Report::Abort {
+                rank,
+                code,
+                message,
+            } => self.abort(rank, code, &message),
+            Report::Broken { rank, reason } => {
+                let who = self.who(rank);
+                self.fail(
+                    FAILED,
+                    format!("{who} {}; ending the job", printable_line(&reason)),
+                );
+            }
+            Report::Stopped { rank } => {
+                let who = self.who(rank);
+                self.say(format!("{who} has been stopped (state T) for 10 s"));
+            }
+            Report::Ended { rank, ended } => self.rank_ended(rank, ended),
+            Report::Refused { code, reason } => {
+                let reason = printable_line(&reason);
+                let host = printable(host);
+                self.fail(
+                    code,
+                    format!("cannot start the job on host {host}: {reason}"),
+                );
+            }
+            Report::Silent(time) => {
+                let (host, seconds) = (printable(host), time.as_secs_f64());
+                self.say(format!(
+                    "host {host} has given no sign of life for {seconds} s"
+                ));
+            }
+            Report::Unreached { reason, patience } => {
+                let (host, seconds) = (printable(host), patience.as_secs_f64());
+                self.say(format!(
+                    "host {host} accepts no ssh connection yet ({reason}); trying again for \
+                     {seconds} s"
+                ));
+            }
+            Report::Lost { reason } => self.fail(LAUNCH, printable_line(&reason)),
+            Report::Ready { .. } | Report::Output { .. } | Report::InputTaken(_) => {}
+            Report::Counters { .. } => {}
+            Report::Blocked { .. } | Report::Resumed { .. } | Report::Described { .. } => {}
+            Report::Quiet => self.node_is_quiet(host),
+            Report::InputClosed | Report::Pong | Report::Below { .. } => {}
+            Report::Calling(_) | Report::Connected => {}
+            // With its time: `signal_elsewhere`.
+            Report::Signalled { .. } => {}
+        }
+    }
+
+    /// Nobody reads our output any more: ends the job without a word.
+    pub fn output_closed(&mut self, code: u8) {
+        if self.verdict.is_none() {
+            self.verdict = Some(code);
+            self.end();
+        }
+    }
+
+    /// Ends the job for a reason of the launcher's own.
+    pub fn fail(&mut self, code: u8, line: String) {
+        if self.verdict.is_none() {
+            self.say(line);
+            self.verdict = Some(code);
+            self.end();
+        }
+    }
+
+    /// A file that the user has asked for lacks something. The exit status is not 0 then.
+    pub fn lose_result(&mut self, line: String) {
+        self.say(line);
+        self.flaw.get_or_insert(OUTPUT_LOST);
+    }
+
+    /// Notes a failure that ends no other rank. The exit status is not 0 then.
+    fn note_flaw(&mut self, code: u8, line: String) {
+        if self.verdict.is_none() {
+            self.say(line);
+            self.flaw.get_or_insert(code);
+        }
+    }
+
+    fn say(&mut self, line: String) {
+        self.effects.push_back(Effect::Say(line));
+    }
+
+    /// Kills whatever is left of the job.
+    fn kill(&mut self) {
+        self.is_ending = true;
+        self.effects.push_back(Effect::Order(Order::Kill));
+    }
+
+    fn end(&mut self) {
+        if !self.is_ending {
+            self.is_ending = true;
+            self.effects.push_back(Effect::Order(Order::End));
+        }
+    }
+
+    /// "rank 2 (pid 4711 on host n1)"
+    fn who(&self, rank: u32) -> String {
+        let Rank { host, pid, .. } = &self.ranks[rank as usize];
+        match pid {
+            Some(pid) => format!("rank {rank} (pid {pid} on host {host})"),
+            None => format!("rank {rank} (on host {host})"),
+        }
+    }
+
+    fn enter(&mut self, rank: u32) {
+        self.note_init(rank);
+        if let Some(gone) = self.ranks.iter().position(|rank| rank.phase == Phase::Gone) {
+            self.fail_for_absence(gone, rank);
+        }
+    }
+
+    /// Says once that ranks do not find each other. The job is not ended: what is loaded need not
+    /// be used. But its exit status is not 0, unless they call our Init after all.
+    fn note_stranger(&mut self, rank: u32, library: &str) {
+        let is_first = self.strangers.is_empty();
+        self.strangers.insert(rank);
+        if is_first && self.verdict.is_none() {
+            let line = other_mpi::loaded(&self.who(rank), library);
+            self.say(line);
+        }
+    }
+
+    fn note_init(&mut self, rank: u32) {
+        self.strangers.remove(&rank);
+        self.ranks[rank as usize].phase = Phase::InMpi;
+        self.refuse_mixture(rank);
+    }
+
+    /// A rank that is gone can never take part in the Init that others wait in.
+    fn fail_for_absence(&mut self, gone: usize, waiting: u32) {
+        let who = self.who(u32::try_from(gone).expect("ranks fit in u32"));
+        self.fail(
+            FAILED,
+            format!(
+                "{who} exited without calling MPI_Init, but rank {waiting} waits for it there; \
+             ending the job"
+            ),
+        );
+    }
+
+    /// When every rank has given its card, all get all.
+    fn collect(&mut self, rank: u32, card: ByteBuf) {
+        self.settle_losses(rank);
+        self.ranks[rank as usize].card = Some(card);
+        self.hand_out_cards();
+    }
+
+    /// Gives all cards to all once the last has come. Nobody waits for a rank that is lost, and its
+    /// survivors may come one after the other.
+    fn hand_out_cards(&mut self) {
+        let has_lost = self.ranks.iter().any(|rank| rank.is_lost);
+        let has_left = |rank: &Rank| matches!(rank.phase, Phase::Finalized | Phase::Gone);
+        let is_awaited = |rank: &Rank| !(rank.is_lost || has_lost && has_left(rank));
+        let mut awaited = self.ranks.iter().filter(|rank| is_awaited(rank));
+        let has_any = self.ranks.iter().any(|rank| rank.card.is_some());
+        if has_any && awaited.all(|rank| rank.card.is_some()) {
+            let ranks = self.ranks.iter_mut();
+            let cards = ranks.map(|rank| rank.card.take().unwrap_or_default());
+            let cards = Order::Cards(cards.collect());
+            self.effects.push_back(Effect::Order(cards));
+        }
+    }
+
+    /// A rank has lost a peer, and is about to finalize without it.
+    fn lose(&mut self, rank: u32, lost: u32, reason: &str) {
+        if lost as usize >= self.ranks.len() {
+            let who = self.who(rank);
+            return self.fail(
+                FAILED,
+                format!("{who} reported the loss of a rank that does not exist; ending the job"),
+            );
+        }
+        let losses = &mut self.ranks[rank as usize].losses;
+        losses.entry(lost).or_insert_with(|| printable_line(reason));
+    }
+
+    /// A rank has reported all its losses. If they are most of the job, it is the rank itself that
+    /// the others do not reach. What a lost rank reports counts for nothing: it was cut off.
+    fn settle_losses(&mut self, rank: u32) {
+        let losses = std::mem::take(&mut self.ranks[rank as usize].losses);
+        if losses.is_empty() || self.ranks[rank as usize].is_lost {
+            return;
+        }
+        let who = self.who(rank);
+        if 2 * losses.len() > self.ranks.len() {
+            self.ranks[rank as usize].is_lost = true;
+            let (number, all) = (losses.len(), self.ranks.len());
+            return self.note_flaw(
+                FAILED,
+                format!("{who} is cut off: it has lost {number} of {all} ranks, and finalizes"),
+            );
+        }
+        for (lost, reason) in losses {
+            if !std::mem::replace(&mut self.ranks[lost as usize].is_lost, true) {
+                let lost = self.who(lost);
+                self.note_flaw(
+                    FAILED,
+                    format!("{lost} is lost: {reason}; {who} has finalized without it"),
+                );
+            }
+        }
+    }
+
+    /// Notes that a Finalize of this rank failed: the first one only, so that a rank that fails for
+    /// ever fills no memory.
+    fn finalize_failed(&mut self, rank: u32, reason: &str) {
+        if !std::mem::replace(&mut self.ranks[rank as usize].has_failed, true) {
+            let (who, reason) = (self.who(rank), printable_line(reason));
+            self.note_flaw(FAILED, format!("{who}: MPI_Finalize failed: {reason}"));
+        }
+    }
+
+    /// Ends the ranks that are lost once no other is left. One that has finalized ends by itself.
+    fn end_the_lost(&mut self) {
+        let is_left =
+            |rank: &Rank| rank.is_lost && !matches!(rank.phase, Phase::Finalized | Phase::Gone);
+        let is_over = |rank: &Rank| is_left(rank) || rank.phase == Phase::Gone;
+        if self.ranks.iter().all(is_over) && self.ranks.iter().any(is_left) {
+            self.end();
+        }
+    }
+
+    /// An abort's message is the line for the user; without one it is ours.
+    fn abort(&mut self, rank: u32, code: i32, message: &str) {
+        let line = if message.is_empty() {
+            format!("{} aborted the job with code {code}", self.who(rank))
+        } else {
+            message
+                .lines()
+                .map(printable_line)
+                .collect::<Vec<_>>()
+                .join("\n")
+        };
+        self.fail(status(code).max(1), line);
+        if self.told.is_some() {
+            // It has been told to end, and wants the others to end with it.
+            self.end();
+        }
+    }
+
+    /// No rank of this host runs any more. One that has not ended was lost by its node, unless the
+    /// node was ordered to end it.
+    fn node_is_quiet(&mut self, host: &str) {
+        let host = printable(host);
+        let ranks = self.ranks.iter().enumerate();
+        let lost = ranks.filter(|(_, rank)| rank.host == host && !rank.has_ended);
+        let lost: Vec<usize> = lost.map(|(rank, _)| rank).collect();
+        if !self.is_ending && !lost.is_empty() {
+            let ranks = in_words(&lost);
+            self.fail(
+                LAUNCH,
+                format!(
+                    "host {host} has lost {ranks}: it is done, but never reported how they ended"
+                ),
+            );
+        }
+    }
+
+    fn rank_ended(&mut self, rank: u32, ended: Ended) {
+        self.ranks[rank as usize].has_ended = true;
+        if self.ranks[rank as usize].is_lost {
+            // The others go on without it, however it ends.
+            self.ranks[rank as usize].phase = Phase::Gone;
+        } else {
+            self.judge_end(rank, ended);
+            self.judge_fence();
+        }
+        self.end_the_lost();
+    }
+
+    fn judge_end(&mut self, rank: u32, ended: Ended) {
+        let who = self.who(rank);
+        let phase = std::mem::replace(&mut self.ranks[rank as usize].phase, Phase::Gone);
+        match (ended, phase) {
+            (Ended::Killed(signal), _) => {
+                let code = SIGNAL_BASE.saturating_add(u8::try_from(signal).unwrap_or(127));
+                self.fail(code, killed_line(&who, signal));
+            }
+            (Ended::LittleStack { limit }, _) => {
+                let kib = limit >> 10;
+                self.fail(
+                    SIGNAL_BASE + 11,
+                    format!(
+                        "{who} was killed by signal 11 (Segmentation fault); its stack may take \
+                         {kib} KiB only, which may be why; ending the job: raise the limit with \
+                         ulimit -s 8192"
+                    ),
+                );
+            }
+            (Ended::OutOfMemory { limit }, _) => {
+                self.fail(SIGNAL_BASE + 9, format!("{who} {}", for_memory(limit)));
+            }
+            (Ended::Exited(0), Phase::InMpi) => self.fail(
+                FAILED,
+                format!("{who} exited without calling MPI_Finalize; ending the job"),
+            ),
+            (Ended::Exited(0), Phase::Silent) => {
+                let waiting = self
+                    .ranks
+                    .iter()
+                    .position(|rank| rank.phase == Phase::InMpi);
+                if let Some(waiting) = waiting {
+                    let waiting = u32::try_from(waiting).expect("ranks fit in u32");
+                    self.fail_for_absence(rank as usize, waiting);
+                }
+            }
+            (Ended::Exited(0), _) => {}
+            // The others have finalized as well or are about to: nobody waits for this one.
+            (Ended::Exited(code), Phase::Finalized) => self.note_flaw(
+                status(code).max(1),
+                format!("{who} exited with status {code} after MPI_Finalize"),
+            ),
+            (Ended::Exited(code), _) => {
+                let line = format!("{who} exited with status {code}; ending the job");
+                self.fail(status(code).max(1), line);
+            }
+        }
+    }
+}
+
+/// The line about a rank that a signal has killed.
+fn killed_line(who: &str, signal: i32) -> String {
+    let words = words(signal);
+    format!("{who} was killed by signal {signal} ({words}); ending the job")
+}
+
+/// How a rank ended that the system killed since memory was short, and what helps.
+fn for_memory(limit: Option<u64>) -> String {
+    let (limit, helps) = match limit {
+        Some(bytes) => (
+            format!(" (its limit is {} MiB)", bytes >> 20),
+            ", or raise the limit",
+        ),
+        None => (String::new(), ""),
+    };
+    format!(
+        "was killed by signal 9 (Killed) because memory was short{limit}; ending the job: start \
+         fewer ranks on that host{helps}"
+    )
+}
+
+/// "rank 3", "ranks 0 and 1", "ranks 0, 1, 2 and 5 more".
+fn in_words(ranks: &[usize]) -> String {
+    const NAMED: usize = 8;
+    let names: Vec<String> = ranks.iter().map(usize::to_string).collect();
+    match &names[..] {
+        [] => "no rank".into(),
+        [rank] => format!("rank {rank}"),
+        [named @ .., last] if named.len() < NAMED => {
+            format!("ranks {} and {last}", named.join(", "))
+        }
+        named => {
+            let more = named.len() - NAMED;
+            format!("ranks {} and {more} more", named[..NAMED].join(", "))
+        }
+    }
+}
+
+/// The part of a code that fits into an exit status.
+fn status(code: i32) -> u8 {
+    code.to_le_bytes()[0]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub(super) const GRACE: Duration = Duration::from_secs(5);
+
+    pub(super) fn job(size: usize) -> Job {
+        let mut job = Job::new(&vec!["n1".to_string(); size], GRACE);
+        job.note_start();
+        for rank in 0..size as u32 {
+            job.hear(
+                "n1",
+                Report::Started {
+                    rank,
+                    pid: 4700 + rank as i32,
+                },
+            );
+        }
+        job
+    }
+
+    pub(super) fn ended(rank: u32, ended: Ended) -> Report {
+        Report::Ended { rank, ended }
+    }
+
+    pub(super) fn lines(job: &mut Job) -> Vec<String> {
+        std::iter::from_fn(|| job.effect())
+            .filter_map(|effect| match effect {
+                Effect::Say(line) => Some(line),
+                Effect::Order(_) => None,
+            })
+            .collect()
+    }
+
+    /// Exit status and lines after these reports.
+    pub(super) fn verdict(size: usize, reports: Vec<Report>) -> (u8, Vec<String>) {
+        let mut job = job(size);
+        reports
+            .into_iter()
+            .for_each(|report| job.hear("n1", report));
+        (job.exit_code(), lines(&mut job))
+    }
+
+    #[test]
+    fn all_ranks_at_0_is_0_without_a_word() {
+        let reports = (0..3).map(|rank| ended(rank, Ended::Exited(0))).collect();
+        assert_eq!(verdict(3, reports), (0, vec![]));
+    }
+
+    #[test]
+    fn ranks_with_another_mpi_make_one_line_and_a_status() {
+        let stranger = |rank| Report::Stranger {
+            rank,
+            library: "libmpi.so.40.30.4".into(),
+        };
+        let end = |rank| ended(rank, Ended::Exited(0));
+        let (code, said) = verdict(2, vec![stranger(1), stranger(0), end(0), end(1)]);
+        assert_eq!((code, said.len()), (1, 1));
+        let start = "rank 1 (pid 4701 on host n1) has loaded libmpi.so.40.30.4 of Open MPI";
+        assert!(said[0].starts_with(start), "{said:?}");
+        // It loads both, and calls ours.
+        let init = |rank| Report::Init { rank };
+        let finalized = |rank| Report::Finalized { rank };
+        let mut reports = vec![stranger(0), init(0), init(1)];
+        reports.extend([finalized(0), finalized(1), end(0), end(1)]);
+        assert_eq!(verdict(2, reports).0, 0);
+        // What ends the job has its own status.
+        let reports = vec![stranger(0), ended(1, Ended::Exited(3))];
+        assert_eq!(verdict(2, reports).0, 3);
+    }
+
+    #[test]
+    fn the_first_failure_in_time_decides() {
+        let reports = vec![ended(2, Ended::Killed(9)), ended(0, Ended::Exited(3))];
+        let line = "rank 2 (pid 4702 on host n1) was killed by signal 9 (Killed); ending the job";
+        assert_eq!(verdict(3, reports), (137, vec![line.to_string()]));
+    }
+
+    #[test]
+    fn a_rank_that_was_killed_for_memory_is_named_with_the_limit() {
+        for (limit, words) in [
+            (Some(512 << 20), "short (its limit is 512 MiB); "),
+            (None, "short; ending the job"),
+        ] {
+            let (status, lines) = verdict(2, vec![ended(1, Ended::OutOfMemory { limit })]);
+            assert_eq!(status, 137);
+            let first = "rank 1 (pid 4701 on host n1) was killed by signal 9 (Killed) ";
+            assert!(lines[0].starts_with(first) && lines[0].contains(words));
+        }
+    }
+
+    #[test]
+    fn a_status_is_passed_on() {
+        for (code, expected) in [(3, 3), (255, 255), (256, 1)] {
+            let (status, lines) = verdict(2, vec![ended(1, Ended::Exited(code))]);
+            assert_eq!(status, expected);
+            assert!(lines[0].contains("rank 1 (pid 4701 on host n1) exited with status"));
+        }
+    }
+
+    #[test]
+    fn exit_0_between_init_and_finalize_is_a_failure() {
+        let reports = vec![Report::Init { rank: 1 }, ended(1, Ended::Exited(0))];
+        let (status, lines) = verdict(2, reports);
+        assert_eq!(status, 1);
+        assert!(
+            lines[0].contains("without calling MPI_Finalize"),
+            "{lines:?}"
+        );
+    }
+
+    #[test]
+    fn exit_0_after_finalize_is_clean() {
+        let reports = vec![
+            Report::Init { rank: 0 },
+            Report::Finalized { rank: 0 },
+            ended(0, Ended::Exited(0)),
+        ];
+        assert_eq!(verdict(1, reports), (0, vec![]));
+    }
+
+    #[test]
+    fn a_status_after_finalize_counts_but_ends_nobody() {
+        let mut job = job(2);
+        job.hear("n1", Report::Init { rank: 0 });
+        job.hear("n1", Report::Finalized { rank: 0 });
+        job.hear("n1", ended(0, Ended::Exited(5)));
+        assert_eq!((job.exit_code(), job.is_ending()), (5, false));
+    }
+
+    #[test]
+    fn a_failure_after_finalize_does_not_hide_a_worse_one() {
+        let mut job = job(2);
+        job.hear("n1", Report::Init { rank: 0 });
+        job.hear("n1", Report::Finalized { rank: 0 });
+        job.hear("n1", ended(0, Ended::Exited(5)));
+        job.hear("n1", ended(1, Ended::Killed(11)));
+        assert_eq!((job.exit_code(), job.is_ending()), (139, true));
+    }
+
+    fn loss(rank: u32, lost: u32) -> Report {
+        let reason = "it gave no answer for 2 s".into();
+        Report::Loss { rank, lost, reason }
+    }
+
+    fn empty_card(rank: u32) -> Report {
+        let card = ByteBuf::new();
+        Report::Card { rank, card }
+    }
+
+    #[test]
+    fn survivors_of_a_loss_finalize_and_the_lost_rank_is_ended_when_they_have_ended() {
+        let mut job = job(3);
+        let cards = Effect::Order(Order::Cards(vec![ByteBuf::new(); 3]));
+        for rank in 0..3 {
+            job.hear("n1", Report::Init { rank });
+        }
+        job.hear("n1", loss(0, 2));
+        job.hear("n1", empty_card(0));
+        let line = "rank 2 (pid 4702 on host n1) is lost: it gave no answer for 2 s; rank 0 (pid \
+                    4700 on host n1) has finalized without it";
+        assert_eq!(lines(&mut job), [line]);
+        job.hear("n1", loss(1, 2));
+        job.hear("n1", empty_card(1));
+        assert_eq!(job.effect(), Some(cards));
+        for rank in 0..2 {
+            job.hear("n1", Report::Finalized { rank });
+            assert!(!job.is_ending());
+            job.hear("n1", ended(rank, Ended::Exited(0)));
+        }
+        assert_eq!((job.exit_code(), job.is_ending()), (1, true));
+        job.hear("n1", ended(2, Ended::Killed(9)));
+        job.hear("n1", Report::Quiet);
+        assert_eq!((job.exit_code(), lines(&mut job)), (1, vec![]));
+    }
+
+    #[test]
+    fn a_lost_rank_that_comes_back_waits_for_nobody_that_has_left() {
+        let mut job = job(2);
+        for rank in 0..2 {
+            job.hear("n1", Report::Init { rank });
+        }
+        let cards = Effect::Order(Order::Cards(vec![ByteBuf::new(); 2]));
+        job.hear("n1", loss(0, 1));
+        job.hear("n1", empty_card(0));
+        let effects: Vec<_> = std::iter::from_fn(|| job.effect()).collect();
+        assert!(effects.contains(&cards));
+        job.hear("n1", Report::Finalized { rank: 0 });
+        job.hear("n1", empty_card(1));
+        assert_eq!(job.effect(), Some(cards));
+    }
+
+    /// The others go on; nobody ends them because of what the rank that is cut off reports.
+    #[test]
+    fn a_rank_that_has_lost_most_of_the_job_is_the_lost_one() {
+        let mut job = job(4);
+        for rank in 0..4 {
+            job.hear("n1", Report::Init { rank });
+        }
+        for lost in [0, 1, 3] {
+            job.hear("n1", loss(2, lost));
+        }
+        job.hear("n1", empty_card(2));
+        let told = lines(&mut job);
+        assert!(told.len() == 1 && told[0].contains("rank 2"), "{told:?}");
+        assert!(told[0].contains("cut off"), "{told:?}");
+        job.hear("n1", empty_card(0));
+        job.hear("n1", empty_card(1));
+        assert_eq!(job.effect(), None, "rank 3 is still at work");
+        job.hear("n1", loss(3, 2));
+        job.hear("n1", empty_card(3));
+        let cards = Effect::Order(Order::Cards(vec![ByteBuf::new(); 4]));
+        assert_eq!(job.effect(), Some(cards));
+        for rank in [2, 0, 1, 3] {
+            job.hear("n1", Report::Finalized { rank });
+            job.hear("n1", ended(rank, Ended::Exited(0)));
+        }
+        assert_eq!((job.exit_code(), job.is_ending()), (1, false));
+    }
+
+    #[test]
+    fn what_a_lost_rank_reports_of_others_counts_for_nothing() {
+        let mut job = job(3);
+        for rank in 0..3 {
+            job.hear("n1", Report::Init { rank });
+        }
+        job.hear("n1", loss(0, 2));
+        job.hear("n1", empty_card(0));
+        job.hear("n1", loss(2, 1));
+        job.hear("n1", empty_card(2));
+        while job.effect().is_some() {}
+        job.hear("n1", ended(1, Ended::Killed(11)));
+        assert_eq!((job.exit_code(), job.is_ending()), (139, true));
+    }
+
+    #[test]
+    fn a_rank_that_is_no_part_of_the_job_cannot_be_lost() {
+        let (status, lines) = verdict(2, vec![Report::Init { rank: 0 }, loss(0, 2)]);
+        assert_eq!((status, lines.len()), (1, 1));
+    }
+
+    #[test]
+    fn a_finalize_that_fails_is_reported_and_ends_nobody() {
+        let mut job = job(2);
+        job.hear("n1", Report::Init { rank: 0 });
+        for _ in 0..2 {
+            let reason = "a wait is missing".into();
+            job.hear("n1", Report::Failure { rank: 0, reason });
+        }
+        job.hear("n1", Report::Finalized { rank: 0 });
+        job.hear("n1", ended(0, Ended::Exited(0)));
+        assert_eq!((job.exit_code(), job.is_ending()), (1, false));
+        let line = "rank 0 (pid 4700 on host n1): MPI_Finalize failed: a wait is missing";
+        assert_eq!(lines(&mut job), [line]);
+    }
+
+    #[test]
+    fn a_rank_that_leaves_before_init_ends_those_that_wait() {
+        let init = Report::Init { rank: 0 };
+        let leave = ended(1, Ended::Exited(0));
+        for reports in [vec![init.clone(), leave.clone()], vec![leave, init]] {
+            let (status, lines) = verdict(2, reports);
+            assert_eq!(status, 1);
+            assert!(lines[0].starts_with("rank 1 (pid 4701"), "{lines:?}");
+            assert!(
+                lines[0].contains("without calling MPI_Init, but rank 0 waits"),
+                "{lines:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_abort_gives_its_code_and_its_message_once() {
+        let abort = |code, message: &str| Report::Abort {
+            rank: 1,
+            code,
+            message: message.into(),
+        };
+        assert_eq!(
+            verdict(2, vec![abort(42, "no\x07")]),
+            (42, vec!["no\\u{7}".to_string()])
+        );
+        assert_eq!(verdict(2, vec![abort(0, "x")]).0, 1);
+        assert_eq!(verdict(2, vec![abort(256 + 7, "x")]).0, 7);
+        let (_, lines) = verdict(
+            2,
+            vec![abort(7, ""), abort(8, ""), ended(0, Ended::Exited(7))],
+        );
+        assert_eq!(
+            lines,
+            ["rank 1 (pid 4701 on host n1) aborted the job with code 7"]
+        );
+    }
+
+    /// What to do and the class of an error stand at its end.
+    #[test]
+    fn a_long_line_of_a_rank_keeps_its_end() {
+        let message = format!("MPI error {}: call the same [MPI_ERR_ARG]", "x".repeat(480));
+        let report = Report::Abort {
+            rank: 0,
+            code: 1,
+            message: message.clone(),
+        };
+        assert_eq!(verdict(2, vec![report]), (1, vec![message]));
+    }
+
+    #[test]
+    fn cards_go_out_when_the_last_has_come() {
+        let mut job = job(2);
+        job.hear(
+            "n1",
+            Report::Card {
+                rank: 1,
+                card: ByteBuf::from(*b"b"),
+            },
+        );
+        assert_eq!(job.effect(), None);
+        job.hear(
+            "n1",
+            Report::Card {
+                rank: 0,
+                card: ByteBuf::from(*b"a"),
+            },
+        );
+        let cards = vec![ByteBuf::from(*b"a"), ByteBuf::from(*b"b")];
+        assert_eq!(job.effect(), Some(Effect::Order(Order::Cards(cards))));
+    }
+}

@@ -1,0 +1,105 @@
+//! Programs of other MPIs: what `mpirun` cannot do with them, in words.
+
+use std::path::Path;
+
+use crate::failure::{Failure, NOT_EXECUTABLE, USAGE, printable};
+use crate::node::elf::{self, Mpi};
+
+/// What the user asks of ranks, and a program of another MPI does not do.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Wishes {
+    /// What asks for a seal, as `--secure`.
+    pub seal: Option<String>,
+    /// Options that such a program never sees.
+    pub options: Vec<&'static str>,
+}
+
+/// Refuses a program that is linked with another MPI, for a job of `size` ranks, if it cannot run
+/// there as the user wants it. `seal` is what asks for a seal. A single rank meets nobody.
+///
+/// # Errors
+///
+/// A failure that names the program, the library and what to do.
+pub fn check(program: &Path, shown: &str, size: usize, seal: Option<&str>) -> Result<(), Failure> {
+    let Some((mpi, library)) = elf::mpi_of(program).filter(|_| size > 1) else {
+        return Ok(());
+    };
+    let (shown, library) = (printable(shown), printable(&library));
+    let owner = mpi.name();
+    let linked = format!("program '{shown}' is linked with {owner} ({library})");
+    match (mpi, seal) {
+        (Mpi::OpenMpi, _) => Err(Failure {
+            code: NOT_EXECUTABLE,
+            text: format!(
+                "{linked}: start it with the mpirun of {owner}, or compile it with the mpicc of \
+                 mpi-lite"
+            ),
+        }),
+        (Mpi::Mpich, Some(seal)) => Err(Failure {
+            code: USAGE,
+            text: format!(
+                "{linked}, whose messages {seal} does not protect: compile it with the mpicc of \
+                 mpi-lite, or ask for no seal"
+            ),
+        }),
+        (Mpi::Mpich, None) | (Mpi::Own, _) => Ok(()),
+    }
+}
+
+/// The line about `who`, which has loaded this library and has not called our Init.
+pub fn loaded(who: &str, library: &str) -> String {
+    let owner = elf::owner(library).map_or("another MPI", Mpi::name);
+    let library = printable(library);
+    format!(
+        "{who} has loaded {library} of {owner} and has not called MPI_Init of mpi-lite: for \
+         {owner} each process of this job is rank 0 of 1; start it with the mpirun of {owner}, or \
+         let it use mpi-lite (mpi4py: build it with MPICC=mpicc pip install --no-binary=mpi4py)"
+    )
+}
+
+impl Wishes {
+    /// The line that ends the job when `who` turns out to run a program of another MPI, if the user
+    /// asks for what nobody may go without.
+    pub fn refusal(&self, who: &str) -> Option<String> {
+        let seal = self.seal.as_ref()?;
+        Some(format!(
+            "{who} runs a program of another MPI (it uses PMI), whose messages {seal} does not \
+             protect; ending the job: compile it with the mpicc of mpi-lite, or ask for no seal"
+        ))
+    }
+
+    /// The note that options have no effect on what `who` runs, if there are such.
+    pub fn note(&self, who: &str) -> Option<String> {
+        let (last, others) = self.options.split_last()?;
+        let (options, do_nothing) = match others {
+            [] => ((*last).to_string(), "does nothing"),
+            others => (format!("{} and {last}", others.join(", ")), "do nothing"),
+        };
+        Some(format!(
+            "note: {options} {do_nothing} here: {who} runs a program of another MPI (it uses PMI)"
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_note_lists_what_has_no_effect() {
+        let note = |options: &[&'static str]| {
+            let options = options.to_vec();
+            Wishes {
+                seal: None,
+                options,
+            }
+            .note("rank 0")
+        };
+        assert_eq!(note(&[]), None);
+        let who = "rank 0 runs a program of another MPI (it uses PMI)";
+        let one = format!("note: --net does nothing here: {who}");
+        assert_eq!(note(&["--net"]), Some(one));
+        let three = format!("note: --net, --stats and --packets do nothing here: {who}");
+        assert_eq!(note(&["--net", "--stats", "--packets"]), Some(three));
+    }
+}

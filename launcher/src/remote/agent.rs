@@ -1,0 +1,322 @@
+//! The launcher's part on another host: a [`Node`] that speaks through standard input and output,
+//! or through a connection to `mpirun` if srun has started it.
+//!
+//! The end of that input means that `mpirun`, its host or the connection is gone: then every
+//! rank here ends as well. So does a long silence: a network that is cut closes nothing. While
+//! `mpirun` is suspended, of which it tells, its silence means nothing.
+
+use std::collections::VecDeque;
+use std::io::{self, Read as _, Write as _};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use mpi_boot::protocol::{self, Frames};
+use nix::errno::Errno;
+use nix::unistd::{read, write};
+
+use crate::failure::Failure;
+use crate::node::{Node, set_nonblocking};
+use crate::poll::{Interests, Token, earlier};
+use crate::process::{Prepared, prepare_process};
+use crate::remote::home::Home;
+use crate::remote::relay::Relay;
+use crate::remote::silence::{self, Silence};
+use crate::signals::{Change, Children, Reported, Signals};
+use crate::wire::{MAGIC, Order, Report};
+use mpi_boot::machine;
+
+/// No more is read from hosts below while so many bytes wait for `mpirun`.
+const WAITING_MAX: usize = 1 << 20;
+
+/// How long `mpirun` may take to read the last reports.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// Serves one node until all its ranks ended.
+///
+/// # Errors
+///
+/// A failure if this process cannot be set up.
+pub fn serve() -> Result<(), Failure> {
+    let Prepared {
+        signals,
+        children,
+        inherited,
+    } = prepare_process()?;
+    let no_connection = |error| Failure::launch(format!("agent: no connection: {error}"));
+    let connection = match Home::find()? {
+        Some(home) => Some(home.connect()?),
+        None => None,
+    };
+    let (input, output) = streams(connection.as_ref()).map_err(no_connection)?;
+    set_nonblocking(&input).map_err(no_connection)?;
+    set_nonblocking(&output).map_err(no_connection)?;
+    let now = Instant::now();
+    let mut agent = Agent {
+        node: Node::new(inherited),
+        relay: Relay::new(inherited),
+        signals,
+        reported: Reported::default(),
+        children,
+        input,
+        output,
+        outgoing: MAGIC.iter().copied().collect(),
+        frames: Frames::default(),
+        silence: Silence::new(Some(silence::LIMIT), now),
+        sign_at: now,
+        is_lost: false,
+    };
+    let (server, client) = match &connection {
+        Some(connection) => addresses_of(connection),
+        None => ssh_addresses(),
+    };
+    let version = env!("CARGO_PKG_VERSION").to_string();
+    agent.send(&Report::Ready {
+        version,
+        server,
+        client,
+        // Several nodes of Slurm may be one machine, and shall be.
+        machine: server
+            .filter(|_| connection.is_none())
+            .and_then(|_| machine::identity()),
+    });
+    agent.run();
+    if let Some(connection) = connection {
+        take_leave(connection);
+    }
+    Ok(())
+}
+
+/// (input, output): those of the connection, or the standard ones.
+fn streams(connection: Option<&TcpStream>) -> io::Result<(OwnedFd, OwnedFd)> {
+    match connection {
+        Some(connection) => Ok((
+            connection.try_clone()?.into(),
+            connection.try_clone()?.into(),
+        )),
+        None => Ok((
+            io::stdin().as_fd().try_clone_to_owned()?,
+            io::stdout().as_fd().try_clone_to_owned()?,
+        )),
+    }
+}
+
+/// Waits until `mpirun` has read everything. An end with orders unread would break the connection
+/// off, and lose our last reports.
+fn take_leave(mut connection: TcpStream) {
+    let is_ready = connection.shutdown(Shutdown::Write).is_ok()
+        && connection.set_nonblocking(false).is_ok()
+        && connection.set_read_timeout(Some(FAREWELL)).is_ok();
+    let mut bytes = [0; 4096];
+    while is_ready && matches!(connection.read(&mut bytes), Ok(length) if length > 0) {}
+}
+
+struct Agent {
+    node: Node,
+    relay: Relay,
+    signals: Signals,
+    /// Those that `mpirun` was told of.
+    reported: Reported,
+    children: Children,
+    input: OwnedFd,
+    output: OwnedFd,
+    outgoing: VecDeque<u8>,
+    frames: Frames,
+    /// Of `mpirun`.
+    silence: Silence,
+    /// When the node must know again that we live.
+    sign_at: Instant,
+    /// Nobody listens any more.
+    is_lost: bool,
+}
+
+impl Agent {
+    fn run(&mut self) {
+        loop {
+            let now = Instant::now();
+            self.node.tick(now);
+            self.relay.tick(now);
+            self.watch_silence(now);
+            self.pass_reports(now);
+            let is_idle = !self.node.has_ranks() || self.node.is_quiet();
+            let has_ended = self.node.is_quiet() && self.outgoing.is_empty();
+            if self.relay.is_empty() && (self.is_lost && is_idle || has_ended) {
+                if self.node.is_ending() {
+                    self.children.kill_all();
+                }
+                return;
+            }
+            let ready = self.wait();
+            let now = Instant::now();
+            for token in ready {
+                self.ready(token, now);
+            }
+        }
+    }
+
+    fn wait(&self) -> Vec<Token> {
+        let mut interests = Interests::default();
+        interests.readable(self.signals.descriptor(), Token::Signals);
+        if !self.is_lost {
+            interests.readable(self.input.as_fd(), Token::Server);
+            if !self.outgoing.is_empty() {
+                interests.writable(self.output.as_fd(), Token::Server);
+            }
+        }
+        self.node.interests(&mut interests);
+        self.relay.interests(self.has_room(), &mut interests);
+        let until = self.sign_at.min(self.silence.look_at());
+        let until = earlier(self.relay.wake_at(), Some(until));
+        interests.wait(earlier(self.node.wake_at(), until))
+    }
+
+    /// Returns true if `mpirun` reads what comes from hosts below as fast as it comes.
+    fn has_room(&self) -> bool {
+        self.outgoing.len() < WAITING_MAX
+    }
+
+    /// Gives a sign of life, and looks for one of `mpirun`.
+    fn watch_silence(&mut self, now: Instant) {
+        if self.sign_at <= now {
+            self.sign_at = now + self.silence.period();
+            self.node.give_sign();
+        }
+        if self.node.is_paused() {
+            self.silence.heard(now);
+        }
+        if self.silence.is_too_long(now) && !self.is_lost {
+            let seconds = self.silence.limit().unwrap_or_default().as_secs_f64();
+            // If the network works again, or `mpirun` was only stopped, the user reads it there.
+            let line = format!(
+                "mpirun has given no sign of life for {seconds} s (MPILITE_SILENT_S), so its ranks \
+                 here were ended"
+            );
+            writeln!(io::stderr(), "{line}").ok();
+            self.lose(now);
+        }
+    }
+
+    fn ready(&mut self, token: Token, now: Instant) {
+        match token {
+            Token::Signals => self.hear_signals(now),
+            Token::Server => {
+                self.flush(now);
+                self.read_orders(now);
+            }
+            Token::Below(node) => self.relay.ready(node, self.has_room()),
+            token => self.node.ready(token, now),
+        }
+    }
+
+    fn hear_signals(&mut self, now: Instant) {
+        while let Some(arrived) = self.signals.pop() {
+            let signal = arrived.signal as i32;
+            if !self.node.is_quiet() && self.reported.enter(signal) {
+                self.send(&Report::Signalled { signal });
+            }
+        }
+        loop {
+            match self.children.change() {
+                Change::Of(pid, status) => {
+                    if !self.relay.child(pid, status) {
+                        self.node.child(pid, status, now);
+                    }
+                }
+                Change::None => return,
+                Change::NoChildren => return self.node.lose_children(now),
+            }
+        }
+    }
+
+    fn read_orders(&mut self, now: Instant) {
+        let mut bytes = [0; 64 << 10];
+        while !self.is_lost {
+            match read(&self.input, &mut bytes) {
+                Ok(length) if length > 0 => {
+                    self.silence.heard(now);
+                    self.frames.push(&bytes[..length]);
+                }
+                Err(Errno::EAGAIN) => return,
+                Err(Errno::EINTR) => {}
+                _ => return self.lose(now),
+            }
+            loop {
+                match self.frames.pop::<Order>() {
+                    Ok(Some(order)) => self.obey(order, now),
+                    Ok(None) => break,
+                    Err(_) => return self.lose(now),
+                }
+            }
+        }
+    }
+
+    fn obey(&mut self, order: Order, now: Instant) {
+        if let Order::Below { node, down } = order {
+            return self.relay.obey(node, down);
+        }
+        if let Order::Start(start) = &order {
+            self.silence = Silence::new(start.silent_for, now);
+            self.node.lives_on_signs(start.silent_for);
+            self.sign_at = now;
+        }
+        self.node.obey(order, now);
+    }
+
+    fn pass_reports(&mut self, now: Instant) {
+        while let Some(report) = self.node.report() {
+            if let (true, Report::Output { bytes, .. }) = (self.is_lost, &report) {
+                // Nobody will take it; the ranks shall not wait for that.
+                self.node.obey(Order::OutputTaken(bytes.len() as u64), now);
+            }
+            self.send(&report);
+        }
+        while let Some(report) = self.relay.next_report() {
+            self.send(&report);
+        }
+        self.flush(now);
+    }
+
+    fn send(&mut self, report: &Report) {
+        if !self.is_lost {
+            let frame = protocol::encode(report)
+                .expect("ranks are held to their limits (channel.rs), output to the window");
+            self.outgoing.extend(frame);
+        }
+    }
+
+    fn flush(&mut self, now: Instant) {
+        while !self.outgoing.is_empty() && !self.is_lost {
+            let (front, _) = self.outgoing.as_slices();
+            match write(&self.output, front) {
+                Ok(length) => drop(self.outgoing.drain(..length)),
+                Err(Errno::EINTR) => {}
+                Err(Errno::EAGAIN) => return,
+                Err(_) => self.lose(now),
+            }
+        }
+    }
+
+    fn lose(&mut self, now: Instant) {
+        self.is_lost = true;
+        self.outgoing.clear();
+        self.node.end(now);
+        self.relay.leave(now);
+    }
+}
+
+/// (our address, the other host's address) of a connection.
+fn addresses_of(connection: &TcpStream) -> (Option<IpAddr>, Option<IpAddr>) {
+    let address = |address: io::Result<SocketAddr>| Some(address.ok()?.ip().to_canonical());
+    (
+        address(connection.local_addr()),
+        address(connection.peer_addr()),
+    )
+}
+
+/// (our address, the other host's address) from what sshd tells: "client port server port".
+fn ssh_addresses() -> (Option<IpAddr>, Option<IpAddr>) {
+    let connection = std::env::var("SSH_CONNECTION").unwrap_or_default();
+    let words: Vec<&str> = connection.split_ascii_whitespace().collect();
+    let address = |at: usize| words.get(at).and_then(|word| word.parse::<IpAddr>().ok());
+    (address(2), address(0))
+}

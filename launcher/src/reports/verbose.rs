@@ -1,0 +1,136 @@
+//! What `mpirun --verbose` says about the start and the end of a job, a line each.
+
+use std::fs::{File, OpenOptions};
+use std::io::Read as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use crate::cli::args::Options;
+use crate::failure::printable;
+use crate::job::allocation::Allocation;
+use crate::job::place::Placement;
+use crate::node::cores::list;
+use crate::remote::settings::{Launcher, Settings};
+use crate::wire::{Ended, Report};
+
+/// The hosts: with `--verbose` where they come from, and what runs on each; with `--display-map`
+/// their ranks.
+pub fn hosts(
+    options: &Options,
+    allocation: Option<&Allocation>,
+    placement: &Placement,
+    way: &Settings,
+) -> Vec<String> {
+    if !options.is_verbose {
+        return match options.shows_map {
+            true => placement.lines(),
+            false => Vec::new(),
+        };
+    }
+    let mut lines = vec![format!("hosts: {}", origin(options, allocation))];
+    lines.extend(placement.places.iter().map(|place| {
+        let how = match (place.is_here, way.launcher) {
+            (true, _) => "this machine, without ssh",
+            (false, Launcher::Ssh) => "an agent by ssh",
+            (false, Launcher::Srun) => "an agent by srun",
+        };
+        let (host, ranks) = (printable(&place.host), list(&place.ranks));
+        format!("host {host}: {how}; ranks {ranks}")
+    }));
+    lines
+}
+
+fn origin(options: &Options, allocation: Option<&Allocation>) -> String {
+    if let Some(file) = &options.host_file {
+        return format!("from --hostfile {}", printable(&file.to_string_lossy()));
+    }
+    let has_own = |part: &crate::cli::part::Part| !part.hosts.is_empty();
+    if !options.hosts.is_empty() || options.programs.iter().any(has_own) {
+        return "from --host".into();
+    }
+    match allocation {
+        Some(allocation) => {
+            let hosts = allocation.hosts.iter();
+            let hosts: Vec<String> = hosts
+                .map(|host| match host.slots {
+                    Some(slots) => format!("{}:{slots}", printable(&host.name)),
+                    None => printable(&host.name),
+                })
+                .collect();
+            format!(
+                "from the allocation of {}: {}",
+                allocation.system.name(),
+                hosts.join(",")
+            )
+        }
+        None => "this one alone, as no option and no scheduler names others".into(),
+    }
+}
+
+/// A program, and what starts it if it is a script.
+pub fn program(number: usize, file: &Path, directory: &Path) -> String {
+    let (name, directory) = (shown(file), shown(directory));
+    let script = interpreter(file).map_or_else(String::new, |interpreter| {
+        format!(" (a script of {interpreter}: the MPI program is what it starts)")
+    });
+    format!("program {number}: {name}{script}, in {directory}")
+}
+
+fn shown(path: &Path) -> String {
+    printable(&path.to_string_lossy())
+}
+
+/// Opens a program for reading, unless that would wait for somebody, as for a fifo's writer.
+fn open(file: &Path) -> Option<File> {
+    let mut options = OpenOptions::new();
+    let opened = options
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
+    let file = opened.open(file).ok()?;
+    file.metadata().ok()?.is_file().then_some(file)
+}
+
+/// The words behind `#!` if the file begins with them.
+fn interpreter(file: &Path) -> Option<String> {
+    let mut start = [0; 128];
+    let read = open(file)?.read(&mut start).ok()?;
+    let start = String::from_utf8_lossy(&start[..read]).into_owned();
+    let line = start.strip_prefix("#!")?.lines().next()?;
+    Some(printable(line.trim()))
+}
+
+/// Words as one line that a shell reads back as the same words.
+pub fn command_line(words: &[String]) -> String {
+    let quoted = shlex::try_join(words.iter().map(String::as_str));
+    printable(&quoted.unwrap_or_else(|_| words.join(" ")))
+}
+
+/// What a report of a host says about the start or the end of a rank or an agent.
+pub fn report(host: &str, report: &Report) -> Option<String> {
+    let host = printable(host);
+    Some(match report {
+        Report::Calling(words) => format!("host {host}: {}", command_line(words)),
+        Report::Connected => format!("host {host}: its agent is connected"),
+        Report::Started { rank, pid } => format!("rank {rank}: started on host {host}, pid {pid}"),
+        Report::Init { rank } => format!("rank {rank}: in MPI_Init"),
+        Report::Finalized { rank } => format!("rank {rank}: has finalized"),
+        Report::Ended { rank, ended } => {
+            let how = match ended {
+                Ended::Exited(code) => format!("exit status {code}"),
+                Ended::Killed(signal) => format!("killed by signal {signal}"),
+                Ended::LittleStack { .. } => "killed by SIGSEGV, with a small stack".into(),
+                Ended::OutOfMemory { .. } => "killed since memory was short".into(),
+            };
+            format!("rank {rank}: ended, {how}")
+        }
+        Report::Refused { reason, .. } => format!("host {host}: refused: {}", printable(reason)),
+        Report::Unreached { reason, .. } => {
+            format!(
+                "host {host}: not reached, tried again: {}",
+                printable(reason)
+            )
+        }
+        Report::Quiet => format!("host {host}: all its ranks have ended"),
+        _ => return None,
+    })
+}
