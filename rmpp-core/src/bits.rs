@@ -47,6 +47,7 @@ impl Bits {
         self.0[at as usize / 64] &= !(1 << (at % 64));
     }
 
+    #[cfg_attr(feature = "simulated", inline)]
     pub(crate) fn count(&self) -> u32 {
         self.0.iter().map(|word| word.count_ones()).sum()
     }

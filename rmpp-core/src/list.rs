@@ -49,6 +49,7 @@ impl List {
         self.len as usize
     }
 
+    #[cfg_attr(feature = "simulated", inline)]
     pub(crate) fn head(&self) -> Option<u32> {
         (self.head != NONE).then_some(self.head)
     }

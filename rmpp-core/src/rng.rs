@@ -13,6 +13,7 @@ impl Rng {
     }
 
     /// The next 64 bits.
+    #[cfg_attr(feature = "simulated", inline)]
     pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -22,12 +23,14 @@ impl Rng {
     }
 
     /// A number in `0..limit`; 0 when `limit` is 0.
+    #[cfg_attr(feature = "simulated", inline)]
     pub fn below(&mut self, limit: u64) -> u64 {
         // Multiply-shift: the bias is below 2^-32 for the small limits used here.
         ((u128::from(self.bits()) * u128::from(limit)) >> 64) as u64
     }
 
     /// True with probability `per_million / 1e6`.
+    #[cfg_attr(feature = "simulated", inline)]
     pub fn chance(&mut self, per_million: u32) -> bool {
         per_million > 0 && self.below(1_000_000) < u64::from(per_million)
     }

@@ -145,6 +145,7 @@ impl Schedule {
 
     /// When the timer of `key` rings; `NEVER`: it has none.
     #[cfg(any(feature = "simulated", test))]
+    #[inline]
     pub(crate) fn of(&self, key: u32) -> Instant {
         let place = self.places.get(key as usize);
         let set = place.and_then(|&place| self.heap.get(place as usize));

@@ -75,15 +75,16 @@ impl<Out, In> Endpoint<Out, In> {
             |at: Instant, timer: Instant| at != Instant::NEVER && timer <= at && wake <= timer;
         let stands = |index: u32, message: &Outgoing<Out>| {
             let path = &self.paths[message.to as usize];
-            let of_path = self.path_timers.of(message.to);
-            let of_message = self.message_timers.of(index);
+            let of_path = || self.path_timers.of(message.to);
             let moves = |index: u32| {
                 let oldest = &self.outgoing[index];
-                oldest.ready || runs(oldest.deadline, of_path)
+                oldest.ready || runs(oldest.deadline, of_path())
             };
             match message.place {
-                Place::Sending => !message.ready && !runs(message.deadline, of_message),
-                Place::Held => !message.ready && !runs(path.held_due, of_path),
+                Place::Sending => {
+                    !message.ready && !runs(message.deadline, self.message_timers.of(index))
+                }
+                Place::Held => !message.ready && !runs(path.held_due, of_path()),
                 // The oldest one is timed, and those behind it wait for its end (rules P12, M).
                 Place::Pending | Place::Waiting => !path.pending.head().is_some_and(moves),
             }
