@@ -84,8 +84,8 @@ impl Terms {
     }
 }
 
-/// A peer that has never answered is reported after this time at most: long enough for one that is busy or
-/// whose network passes over a fault, and soon enough for a user who waits.
+/// A peer that has never answered is reported after this time at most: long enough for one that is
+/// busy or whose network passes over a fault, and soon enough for a user who waits.
 const UNHEARD_AFTER: Duration = Duration::from_secs(3);
 
 /// A peer is lost after `lost_s` seconds of silence, 0: never.
