@@ -346,7 +346,8 @@ fn a_foreign_source_is_found() {
 fn a_dependency_on_any_version_is_found() {
     let package = |path: Option<&str>| {
         let dependency = serde_json::json!({ "name": "other", "req": "*", "path": path });
-        serde_json::json!({ "name": "it", "license": "MIT", "source": null, "dependencies": [dependency] })
+        let dependencies = [dependency];
+        serde_json::json!({ "name": "it", "license": "MIT", "dependencies": dependencies })
     };
     let allowed = ["MIT".to_owned()];
     assert!(violations_of_package(&package(Some("../other")), &allowed).is_empty());
