@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 
 use crate::programs::Program;
 use crate::report::Report;
+use crate::run::Runner;
 use crate::table::{Queue, Table};
 
 /// This many of the programs that wait run at once. Each runs as many tests at once as there are
@@ -101,7 +102,7 @@ impl Queues {
     }
 }
 
-fn work(queue: Queue, queues: &Mutex<Queues>, report: &Report, options: &Options) {
+fn work(queue: Queue, queues: &Mutex<Queues>, runner: &Runner<'_>, report: &Report) {
     loop {
         // A worker panics only if it cannot print; the others go on.
         let next = queues
@@ -112,7 +113,7 @@ fn work(queue: Queue, queues: &Mutex<Queues>, report: &Report, options: &Options
             return;
         };
         report.begin(&program.name);
-        let ended = run::run(&program, queue, &options.logs, options.silence);
+        let ended = runner.run(&program, queue);
         report.end(&program.name, ended);
     }
 }
@@ -136,11 +137,16 @@ fn run_all(options: &Options) -> Result<bool, String> {
     let begin = Instant::now();
     let report = Report::new(programs.len());
     let queues = Mutex::new(Queues::new(programs, &table));
+    let runner = Runner {
+        table: &table,
+        logs: &options.logs,
+        silence: options.silence,
+    };
     std::thread::scope(|scope| {
         let workers = [Queue::Waiting; WAITING_AT_ONCE];
         for queue in workers.into_iter().chain([Queue::Computing]) {
-            let (queues, report) = (&queues, &report);
-            scope.spawn(move || work(queue, queues, report, options));
+            let (queues, runner, report) = (&queues, &runner, &report);
+            scope.spawn(move || work(queue, queues, runner, report));
         }
     });
     Ok(report.finish(begin.elapsed()))

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::programs::Program;
-use crate::table::Queue;
+use crate::table::{Queue, Table};
 
 /// How a program has ended.
 pub(crate) struct Ended {
@@ -18,42 +18,56 @@ pub(crate) struct Ended {
     pub(crate) time: Duration,
 }
 
-pub(crate) fn run(program: &Program, queue: Queue, logs: &Path, silence: Duration) -> Ended {
-    let log = logs.join(program.name.replace('/', "-"));
-    let begin = Instant::now();
-    let failure = match start(program, queue, &log) {
-        Ok(child) => wait(child, &log, silence),
-        Err(error) => Some(format!("it cannot be started: {error}")),
-    };
-    let output = fs::read(&log).unwrap_or_default();
-    let output = String::from_utf8_lossy(&output).into_owned();
-    // A test that ends the whole program with status 0 leaves no result.
-    let has_result = output.lines().any(|line| line.starts_with("test result:"));
-    let failure = failure.or_else(|| (!has_result).then(|| "it has no result".into()));
-    Ended {
-        output,
-        failure,
-        time: begin.elapsed(),
-    }
+/// What it needs to run any program.
+pub(crate) struct Runner<'a> {
+    pub(crate) table: &'a Table,
+    /// The folder of the outputs.
+    pub(crate) logs: &'a Path,
+    /// A program that prints nothing for so long is killed.
+    pub(crate) silence: Duration,
 }
 
-fn start(program: &Program, queue: Queue, log: &Path) -> io::Result<Child> {
-    let log = File::create(log)?;
-    let mut command = Command::new("nice");
-    // A third of the processor time of a program that waits, if both want it.
-    let nice = match queue {
-        Queue::Waiting => "0",
-        Queue::Computing => "5",
-    };
-    command
-        .args(["-n", nice])
-        .args(&program.command)
-        .current_dir(&program.folder)
-        .env("CARGO_MANIFEST_DIR", &program.folder)
-        .stdin(Stdio::null())
-        .stderr(log.try_clone()?)
-        .stdout(log)
-        .spawn()
+impl Runner<'_> {
+    pub(crate) fn run(&self, program: &Program, queue: Queue) -> Ended {
+        let log = self.logs.join(program.name.replace('/', "-"));
+        let begin = Instant::now();
+        let failure = match self.start(program, queue, &log) {
+            Ok(child) => wait(child, &log, self.silence),
+            Err(error) => Some(format!("it cannot be started: {error}")),
+        };
+        let output = fs::read(&log).unwrap_or_default();
+        let output = String::from_utf8_lossy(&output).into_owned();
+        // A test that ends the whole program with status 0 leaves no result.
+        let has_result = output.lines().any(|line| line.starts_with("test result:"));
+        let failure = failure.or_else(|| (!has_result).then(|| "it has no result".into()));
+        Ended {
+            output,
+            failure,
+            time: begin.elapsed(),
+        }
+    }
+
+    fn start(&self, program: &Program, queue: Queue, log: &Path) -> io::Result<Child> {
+        let log = File::create(log)?;
+        let mut command = Command::new("nice");
+        // A third of the processor time of a program that waits, if both want it.
+        let nice = match queue {
+            Queue::Waiting => "0",
+            Queue::Computing => "5",
+        };
+        command.args(["-n", nice]).args(&program.command);
+        if let Some(threads) = self.table.threads(&program.name) {
+            // Those with a harness of their own know the option alone; all others know it, too.
+            command.arg(format!("--test-threads={threads}"));
+        }
+        command
+            .current_dir(&program.folder)
+            .env("CARGO_MANIFEST_DIR", &program.folder)
+            .stdin(Stdio::null())
+            .stderr(log.try_clone()?)
+            .stdout(log)
+            .spawn()
+    }
 }
 
 /// Waits until the program ends. If it prints nothing for the time of `silence`, it is killed with

@@ -17,9 +17,11 @@ struct Row {
     name: String,
     queue: Queue,
     seconds: u32,
+    threads: Option<u32>,
 }
 
-/// The rows of `programs.table`. `folder/*` is any program of a folder that has no row of its own.
+/// The rows of `programs.table`. `folder/*` is any program of a folder, and of the folders in
+/// it, that has no row of its own.
 pub(crate) struct Table {
     rows: Vec<Row>,
 }
@@ -44,8 +46,13 @@ impl Table {
 
     fn row(&self, name: &str) -> Option<&Row> {
         let of_name = |name: &str| self.rows.iter().find(|row| row.name == name);
-        let folder = name.rsplit_once('/').map_or("", |(folder, _)| folder);
-        of_name(name).or_else(|| of_name(&format!("{folder}/*")))
+        let mut row = of_name(name);
+        let mut path = name;
+        while let (None, Some((folder, _))) = (row, path.rsplit_once('/')) {
+            row = of_name(&format!("{folder}/*"));
+            path = folder;
+        }
+        row
     }
 
     /// A program without a row waits: it is not slowed down then.
@@ -55,6 +62,11 @@ impl Table {
 
     pub(crate) fn seconds(&self, name: &str) -> u32 {
         self.row(name).map_or(0, |row| row.seconds)
+    }
+
+    /// How many tests of the program run at once, if not as many as there are cores.
+    pub(crate) fn threads(&self, name: &str) -> Option<u32> {
+        self.row(name)?.threads
     }
 
     /// Refuses a row whose program has gone: its new name would have no place.
@@ -77,9 +89,11 @@ fn row(line: &str) -> Option<Row> {
         _ => return None,
     };
     let seconds = words.next()?.parse().ok()?;
+    let threads = words.next().map(str::parse).transpose().ok()?;
     Some(Row {
         name,
         queue,
         seconds,
+        threads,
     })
 }

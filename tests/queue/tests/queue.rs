@@ -162,6 +162,15 @@ fn words_choose_programs() {
 }
 
 #[test]
+fn a_row_may_say_how_many_tests_run_at_once() {
+    let script = format!("echo \"arguments: $*.\"; {PASSED}");
+    let workspace = Workspace::new(&[("four", &script)]);
+    workspace.write_table("waits/four waiting 1 4\n");
+    let (_, text) = workspace.run(&[]);
+    assert!(text.contains("arguments: --test-threads=4."), "{text}");
+}
+
+#[test]
 fn a_row_without_a_program_is_refused() {
     let workspace = Workspace::new(&[("good", PASSED)]);
     workspace.write_table("waits/gone waiting 1\n");
