@@ -12,7 +12,7 @@ const DOCUMENTATION: &str = "documentation";
 /// A program that runs tests.
 pub(crate) struct Program {
     /// The package's folder and the target, such as `launcher/stall`; `launcher/lib` has the tests
-    /// of the library.
+    /// in the library, `launcher/bin/mpirun` those in a program.
     pub(crate) name: String,
     /// The program and its arguments.
     pub(crate) command: Vec<OsString>,
@@ -67,9 +67,11 @@ fn program(root: &Path, line: &str) -> Option<Program> {
     let executable = message["executable"].as_str()?;
     let folder = Path::new(message["manifest_path"].as_str()?).parent()?;
     let kinds = message["target"]["kind"].as_array()?;
-    let target = match kinds.iter().any(|kind| kind == "test" || kind == "bin") {
-        true => message["target"]["name"].as_str()?,
-        false => "lib",
+    let name = message["target"]["name"].as_str()?;
+    let target = match kinds.first()?.as_str()? {
+        "test" => name.into(),
+        "bin" => format!("bin/{name}"),
+        _ => "lib".into(),
     };
     let package = folder.strip_prefix(root).unwrap_or(folder);
     Some(Program {
