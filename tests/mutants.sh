@@ -17,13 +17,13 @@ sh tests/tool.sh cargo-nextest 0.9.143 || exit 1
 # Simulation in small: the first seeds are always the same, so that a mutant is found or not.
 export RMPP_FIRST_SEED=0 RMPP_SEEDS=40 RMPP_FUZZ_SEED=1 RMPP_FUZZ_RUNS=20000 MPILITE_PROGRAMS=20
 # What tests/mutants_cargo.sh wants to know.
-export REAL_CARGO="$cargo" QUICK_TESTS="rules fast simulation matching"
+export REAL_CARGO="$cargo" QUICK_TESTS="protocol matching"
 
 engine=mpi-lite/src/engine
 shm=mpi-lite/src/transport/shm
 files_of() { # package
     case $1 in
-    rmpp-core) echo "-f rmpp-core/src/**/*.rs -e rmpp-core/src/sim/** -e **/survey.rs" ;;
+    rmpp-core) echo "-f rmpp-core/src/**/*.rs -e **/survey.rs" ;;
     mpi-lite) echo "-f $engine/matching/*.rs -f $engine/request.rs -f $engine/completion.rs" \
         "-f $engine/receive.rs -f $engine/send.rs -e **/*tests.rs" \
         "-f $shm/ring.rs -f $shm/reply_slot.rs -f $shm/link.rs -f $shm/header.rs" ;;
@@ -50,15 +50,18 @@ echo "mutants: $all in all; MUTANTS_SEED=$((seed % every)) MUTANTS=$count SHARD=
 : >$folder/late
 : >$folder/missed
 : >$folder/unviable
-run() { # package, tests that are built and run for each mutant
+run() { # package, feature and packages of its tests, test programs that each mutant must pass
     package=$1
-    shift
+    feature=$2
+    tested=$3
+    shift 3
     # shellcheck disable=SC2046 # a list of words is meant
     CARGO_TARGET_DIR=$PWD/$folder/build CARGO=$PWD/tests/mutants_cargo.sh \
         cargo-mutants mutants --config tests/mutants.toml \
         $(files_of "$package") -E "$skipped" --package "$package" \
+        --test-package "$tested" --features "$feature" \
         --shard "$first/$parts" --sharding round-robin \
-        --features sim --baseline skip --timeout "$timeout" --build-timeout 600 \
+        --baseline skip --timeout "$timeout" --build-timeout 600 \
         --colors never \
         --cargo-test-arg=--max-fail=1:immediate \
         --cargo-test-arg=--config-file="$PWD/tests/nextest.toml" \
@@ -73,9 +76,8 @@ run() { # package, tests that are built and run for each mutant
     cat "$out/missed.txt" >>$folder/missed
     cat "$out/unviable.txt" >>$folder/unviable
 }
-run rmpp-core rules fast names corners headers due long_paths round_trips simulation fuzz arbitrary allocation \
-    goodput
-run mpi-lite matching jobs allocation
+run rmpp-core rmpp-core/simulated rmpp-core,rmpp-sim protocol sim
+run mpi-lite mpi-lite/sim mpi-lite matching jobs allocation
 
 caught=$(wc -l <$folder/caught)
 late=$(wc -l <$folder/late)

@@ -8,8 +8,8 @@ use std::io::{Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio, exit};
 use std::time::Instant;
 
-use mpi_lite::boot::protocol::{Frames, FromRank, PROTOCOL, ToRank, encode};
-use mpi_lite::boot::state::{RankState, STATE_MAX, THREADS_MAX, ThreadState};
+use mpi_boot::protocol::{Frames, FromRank, PROTOCOL, ToRank, encode};
+use mpi_boot::state::{RankState, STATE_MAX, THREADS_MAX, ThreadState};
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use mpi_lite::boot::address::{self, NoAddress, Wish};
+use mpi_boot::address::{self, NoAddress, Wish};
 
 use crate::failure::Failure;
 use crate::wire::Start;

@@ -11,7 +11,7 @@ use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use mpi_lite::boot::protocol::{self, Frames};
+use mpi_boot::protocol::{self, Frames};
 use nix::errno::Errno;
 use nix::unistd::{read, write};
 
@@ -24,7 +24,7 @@ use crate::remote::relay::Relay;
 use crate::signals::{Change, Children, Reported, Signals};
 use crate::silence::{self, Silence};
 use crate::wire::{MAGIC, Order, Report};
-use mpi_lite::machine;
+use mpi_boot::machine;
 
 /// No more is read from hosts below while so many bytes wait for `mpirun`.
 const WAITING_MAX: usize = 1 << 20;

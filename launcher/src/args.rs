@@ -8,9 +8,9 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use mpi_lite::boot::protocol::Secure;
-use mpi_lite::config::{Network, PortRange};
-use mpi_lite::transport;
+use mpi_boot::config::{Network, PortRange};
+use mpi_boot::protocol::Secure;
+use mpi_boot::transports;
 
 use crate::cores::Object;
 use crate::environment::{Base, Export};
@@ -389,7 +389,7 @@ impl Options {
                 _ => {
                     let shown = printable(value);
                     return Err(Failure::usage(format!(
-                        "--display {shown}: map, allocation and bind are possible"
+                        "--display {shown}: expected map, allocation or bind"
                     )));
                 }
             }
@@ -531,13 +531,13 @@ pub(crate) fn seconds(value: &OsStr) -> Option<Duration> {
 /// A usage failure that lists the possible names.
 pub fn parse_transport(asked: &str, value: &OsStr) -> Result<String, Failure> {
     let shown = value.to_string_lossy();
-    if transport::named(&shown).is_some() {
+    if transports::named(&shown).is_some() {
         return Ok(shown.into_owned());
     }
     let shown = printable(&shown);
     Err(Failure::usage(format!(
         "{asked}{shown}: {}",
-        transport::possible()
+        transports::possible()
     )))
 }
 
@@ -559,9 +559,7 @@ pub fn parse_secure(asked: &str, value: &OsStr) -> Result<Secure, Failure> {
     let found = all.into_iter().find(|it| *value == *it.to_string());
     found.ok_or_else(|| {
         let shown = printable(&value.to_string_lossy());
-        Failure::usage(format!(
-            "{asked}{shown}: cookie, tag and encrypt are possible"
-        ))
+        Failure::usage(format!("{asked}{shown}: expected cookie, tag or encrypt"))
     })
 }
 
@@ -773,12 +771,12 @@ mod tests {
             ),
             (
                 "--transport ib p",
-                "--transport ib: auto, shm, rmpp, gobackn, unet, sctp, tcp, tcp-trc and loopback \
-                 are possible",
+                "--transport ib: expected auto, shm, rmpp, gobackn, unet, sctp, tcp, tcp-trc or \
+                 loopback",
             ),
             (
                 "--secure=no p",
-                "--secure=no: cookie, tag and encrypt are possible",
+                "--secure=no: expected cookie, tag or encrypt",
             ),
             (
                 "--port-range 5-4 p",
@@ -858,7 +856,7 @@ mod tests {
     #[test]
     fn every_value_that_the_table_names_is_accepted_and_none_is_missing() {
         let choices = |name: &str| find(name).unwrap().choices().collect::<Vec<_>>();
-        let transports: Vec<_> = transport::TRANSPORTS.iter().map(|it| it.name).collect();
+        let transports: Vec<_> = transports::TRANSPORTS.iter().map(|it| it.name).collect();
         assert_eq!(choices("transport"), transports);
         for (option, glue) in [
             ("map-by", ' '),
@@ -925,7 +923,7 @@ mod tests {
         assert_eq!(run("p").readers, Readers::One(0));
         assert_eq!(
             refusal("--stdin -1 p"),
-            "--stdin -1: a rank, all and none are possible"
+            "--stdin -1: expected a rank, `all` or `none`"
         );
     }
 

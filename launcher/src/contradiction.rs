@@ -1,8 +1,8 @@
 //! What parts of a command line make impossible together. It is known before anything is started,
 //! and ends there: later each rank would say it in its own way.
 
-use mpi_lite::config::{PortRange, Settings};
-use mpi_lite::transport::named;
+use mpi_boot::config::{PortRange, Settings};
+use mpi_boot::transports::named;
 
 use crate::datagrams;
 use crate::failure::{Failure, printable, printable_line};
@@ -104,7 +104,7 @@ pub fn check_settings<'a>(
 
 #[cfg(test)]
 mod tests {
-    use mpi_lite::transport::TRANSPORTS;
+    use mpi_boot::transports::TRANSPORTS;
 
     use super::*;
     use crate::place::Place;

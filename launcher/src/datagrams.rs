@@ -1,6 +1,6 @@
 //! What needs a transport that sends datagrams: `--net`, `--packets`, `--sequence`.
 
-use mpi_lite::transport::{TRANSPORTS, named};
+use mpi_boot::transports::{TRANSPORTS, named};
 
 use crate::failure::Failure;
 

@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
-use mpi_lite::boot::foreign_marks;
+use mpi_boot::launchers::foreign_marks;
 
 /// One variable, byte for byte.
 pub type Variable = (OsString, OsString);

@@ -9,9 +9,9 @@ use std::fs;
 use std::io::{IoSlice, IoSliceMut};
 use std::path::{Path, PathBuf};
 
-use mpi_lite::config::{Settings, Value};
-use mpi_lite::machine;
-use mpi_lite::transport::TRANSPORTS;
+use mpi_boot::config::{Settings, Value};
+use mpi_boot::machine;
+use mpi_boot::transports::TRANSPORTS;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::socket::sockopt::{UdpGroSegment, UdpGsoSegment};
 use nix::sys::socket::{AddressFamily, SetSockOpt, SockFlag, SockType, setsockopt, socket};

@@ -48,9 +48,7 @@ impl Readers {
             "none" => Ok(Readers::None),
             _ => value.parse().map(Readers::One).map_err(|_| {
                 let shown = printable(value);
-                Failure::usage(format!(
-                    "--stdin {shown}: a rank, all and none are possible"
-                ))
+                Failure::usage(format!("--stdin {shown}: expected a rank, `all` or `none`"))
             }),
         }
     }

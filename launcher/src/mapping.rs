@@ -233,15 +233,15 @@ fn unknown(option: &str, value: &str, word: &str, known: &[&str]) -> Failure {
         .or_else(|| nearest(word, known.iter().copied()))
     {
         Some(meant) => format!("did you mean {meant}?"),
-        None => format!("{} are possible", listed(known)),
+        None => format!("expected {}", listed(known)),
     };
     Failure::usage(format!("{option}{value}: {meant}"))
 }
 
-/// `a, b and c`.
+/// `a, b or c`.
 fn listed(words: &[&str]) -> String {
     match words {
-        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
         _ => words.concat(),
     }
 }
@@ -361,8 +361,8 @@ mod tests {
             ),
             (
                 "--bind-to cpu p",
-                "--bind-to cpu: none, hwthread, core, l2cache, l3cache, numa, socket, package and \
-                 board are possible",
+                "--bind-to cpu: expected none, hwthread, core, l2cache, l3cache, numa, socket, \
+                 package or board",
             ),
             (
                 "--bind-to core:overload p",

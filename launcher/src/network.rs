@@ -5,7 +5,7 @@
 
 use std::ffi::OsStr;
 
-use mpi_lite::config::Network;
+use mpi_boot::config::Network;
 
 use crate::args::Options;
 use crate::failure::{Failure, printable};

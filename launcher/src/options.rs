@@ -489,7 +489,7 @@ pub const OPTIONS: &[Entry] = &[
         names: &["stall-after"],
         meaning: Meaning::StallAfter,
         value: Value::Word("SECONDS"),
-        text: "how long no rank has gone on for that (default: 10, at least 3)",
+        text: "how long no rank has gone on for that (default: 10, at least 0.5)",
     },
     Entry {
         names: &["stall-json"],

@@ -6,8 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use mpi_lite::boot::protocol::Secure;
-use mpi_lite::config::PortRange;
+use mpi_boot::config::PortRange;
+use mpi_boot::protocol::Secure;
 use serde_bytes::ByteBuf;
 
 use crate::args::{Options, parse_port_range, parse_secure, parse_transport};
@@ -25,6 +25,7 @@ use crate::preload::Preload;
 use crate::program;
 use crate::programs;
 use crate::silence;
+use crate::stall::settings::Settings;
 use crate::verbose;
 use crate::wire::{Asked, Environment, JobKey, Program, Start};
 
@@ -71,6 +72,7 @@ pub struct Plan {
     prefix: Option<PathBuf>,
     preloads: bool,
     wants_counters: bool,
+    blocked_after_ms: u32,
     silent_for: Option<Duration>,
     binding: Option<binding::Wish>,
     reports_bindings: bool,
@@ -134,6 +136,7 @@ impl Plan {
             prefix: options.prefix.clone(),
             preloads: options.preloads,
             wants_counters: options.stats.is_some(),
+            blocked_after_ms: Settings::new(options)?.blocked_after_ms(),
             silent_for: silence::limit()?,
             binding: options.binding()?,
             reports_bindings: options.reports_bindings,
@@ -200,6 +203,7 @@ impl Plan {
                 }),
             input: self.readers.input_of(place, self.placement.size),
             wants_counters: self.wants_counters,
+            blocked_after_ms: self.blocked_after_ms,
             silent_for: self.silent_for,
             binding: self.binding,
             reports_bindings: self.reports_bindings,

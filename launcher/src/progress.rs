@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::failure::printable;
 
-/// How often it is printed.
+/// How often it is printed at most.
 const PERIOD: Duration = Duration::from_secs(10);
 /// The most hosts that it names.
 const NAMED_MAX: usize = 3;
@@ -21,12 +21,22 @@ pub struct Late<'a> {
 }
 
 /// When the next line is due.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Progress {
+    period: Duration,
     due_at: Option<Instant>,
 }
 
 impl Progress {
+    /// The lines about hosts that have so much time: if it is more than a second, there is one
+    /// before its end.
+    pub fn new(ready_within: Duration) -> Progress {
+        Progress {
+            period: (ready_within * 2 / 3).clamp(PERIOD / 10, PERIOD),
+            due_at: None,
+        }
+    }
+
     /// When [`Progress::line`] may have something to say.
     pub fn wake_at(&self) -> Option<Instant> {
         self.due_at
@@ -39,11 +49,11 @@ impl Progress {
 
     /// The line, if it is time for one.
     pub fn line(&mut self, late: &[Late<'_>], hosts: usize, now: Instant) -> Option<String> {
-        let due_at = *self.due_at.get_or_insert(now + PERIOD);
+        let due_at = *self.due_at.get_or_insert(now + self.period);
         if now < due_at {
             return None;
         }
-        self.due_at = Some(now + PERIOD);
+        self.due_at = Some(now + self.period);
         if late.iter().all(|late| late.is_announced) {
             return None;
         }
@@ -74,7 +84,7 @@ mod tests {
 
     #[test]
     fn a_line_comes_every_ten_seconds_and_names_some_hosts() {
-        let mut progress = Progress::default();
+        let mut progress = Progress::new(3 * PERIOD);
         let start = Instant::now();
         let mut at =
             |second, late: &[Late<'_>]| progress.line(late, 8, start + Duration::from_secs(second));
@@ -89,8 +99,17 @@ mod tests {
     }
 
     #[test]
+    fn hosts_with_little_time_are_shown_before_its_end() {
+        let mut progress = Progress::new(Duration::from_secs(3));
+        let start = Instant::now();
+        let mut at = |second| progress.line(&[LATE], 2, start + Duration::from_secs(second));
+        assert_eq!([0, 1].map(&mut at), [None, None]);
+        assert!(at(2).is_some() && at(3).is_none());
+    }
+
+    #[test]
     fn hosts_that_have_a_line_of_their_own_are_no_reason_for_one() {
-        let mut progress = Progress::default();
+        let mut progress = Progress::new(3 * PERIOD);
         let start = Instant::now();
         let announced = Late {
             is_announced: true,

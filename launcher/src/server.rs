@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use mpi_lite::boot::protocol;
+use mpi_boot::protocol;
 use nix::sys::signal::{Signal, raise};
 
 use crate::allocation::{self, Allocation};
@@ -155,7 +155,7 @@ impl Server {
             tree: Tree::new(&links, options.launch_fanout, way.launcher),
             links,
             srun,
-            progress: Progress::default(),
+            progress: Progress::new(way.ready_within),
             output,
             signals,
             children,
@@ -395,7 +395,7 @@ impl Server {
 
     /// Prints a note if two hosts are one machine.
     fn note_one_machine(&mut self) {
-        let own = mpi_lite::machine::identity();
+        let own = mpi_boot::machine::identity();
         let of_links = self.links.iter().map(|link| match link {
             Link::Here(_) => own.as_deref(),
             Link::There(remote) => remote.machine(),

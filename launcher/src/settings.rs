@@ -45,7 +45,9 @@ const SETTINGS: &[Setting] = &[
         variable: "MPILITE_TRANSPORT",
         default: "auto",
         meaning: "How messages travel, as `--transport`: `auto`, `shm`, `rmpp`, `gobackn`, `unet`, \
-                  `sctp`, `tcp`, `tcp-trc` or `loopback`.",
+                  `sctp`, `tcp`, `tcp-trc` or `loopback`. A library has `gobackn`, `unet`, `sctp` \
+                  and `tcp-trc` if it was built with the feature `laboratory`, as `make install` \
+                  does.",
     },
     Setting {
         variable: "MPIEXEC_TIMEOUT",
@@ -126,7 +128,7 @@ pub fn main() -> impl Iterator<Item = (&'static str, String)> {
         (it.variable, it.default.to_owned(), meaning)
     });
     let of_library = OF_LIBRARY.into_iter().filter_map(|variable| {
-        let (default, meaning) = mpi_lite::config::summary(variable)?;
+        let (default, meaning) = mpi_boot::config::summary(variable)?;
         Some((variable, default, meaning))
     });
     ours.chain(of_library).map(|(variable, default, meaning)| {
@@ -168,7 +170,7 @@ fn note_of(name: &str) -> Option<String> {
     };
     let settings = || {
         let ours = SETTINGS.iter().map(|setting| setting.variable);
-        let known = mpi_lite::config::variables().chain(ours);
+        let known = mpi_boot::config::variables().chain(ours);
         known.filter_map(|variable| variable.strip_prefix(PREFIX))
     };
     let given = || GIVEN.iter().chain(OF_AGENTS).map(|(variable, _)| *variable);

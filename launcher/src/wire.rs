@@ -1,16 +1,16 @@
 //! What `mpirun` and the part of it on each node say to each other.
 //!
 //! On this machine these are plain values. For another machine they are frames (the framing of
-//! [`mpi_lite::boot::protocol`]) inside the ssh connection. The agent's first bytes are the
+//! [`mpi_boot::protocol`]) inside the ssh connection. The agent's first bytes are the
 //! [`MAGIC`] line: whatever the remote shell prints before it is noise and is skipped.
 
 use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use mpi_lite::boot::Counted;
-use mpi_lite::boot::protocol::{FRAME_MAX, RANK_FRAME_MAX, Secure};
-use mpi_lite::boot::state::RankState;
+use mpi_boot::protocol::Counted;
+use mpi_boot::protocol::{FRAME_MAX, RANK_FRAME_MAX, Secure};
+use mpi_boot::state::RankState;
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 
@@ -131,6 +131,8 @@ pub struct Start {
     pub input: Input,
     /// True if the ranks shall report their counters.
     pub wants_counters: bool,
+    /// After how long the ranks report that they are blocked, in milliseconds.
+    pub blocked_after_ms: u32,
     /// After how much silence another host and `mpirun` count each other as lost; `None`: never.
     pub silent_for: Option<Duration>,
     /// How the ranks are bound to the processors of the node, if they are.

@@ -20,6 +20,8 @@ const WRONG: &[(&[&str], &str)] = &[
     (&["-np", "abc", "true"], "-np needs a whole number"),
     (&["-n", "1000001", "true"], "not '1000001'"),
     (&["-n", "99999999999", "true"], "not '99999999999'"),
+    (&["-n", "1.5", "true"], "not '1.5'"),
+    (&["-n", "", "true"], "not ''"),
     (&["-n"], "-n needs a whole number"),
     (&["-n", "1", "-n", "2", "true"], "option -n is given twice"),
     (&["--frob", "true"], "unknown option --frob"),
@@ -29,7 +31,7 @@ const WRONG: &[(&[&str], &str)] = &[
     (&["--ppn4", "true"], "did you mean -ppn 4?"),
     (
         &["--transport", "udp", "true"],
-        "auto, shm, rmpp, gobackn, unet, sctp, tcp, tcp-trc and loopback are possible",
+        "expected auto, shm, rmpp, gobackn, unet, sctp, tcp, tcp-trc or loopback",
     ),
     (
         &["--timeout", "0", "true"],
@@ -145,13 +147,13 @@ fn a_wrong_value_of_a_variable_is_told_with_the_variable() {
             "MPILITE_TRANSPORT",
             "foo",
             2,
-            "auto, shm, rmpp, gobackn, unet, sctp, tcp, tcp-trc and loopback are possible",
+            "expected auto, shm, rmpp, gobackn, unet, sctp, tcp, tcp-trc or loopback",
         ),
         (
             "MPILITE_SECURE",
             "foo",
             2,
-            "cookie, tag and encrypt are possible",
+            "expected cookie, tag or encrypt",
         ),
         (
             "MPILITE_INTERFACE",
@@ -213,7 +215,7 @@ fn a_variable_that_nobody_reads_is_warned_of_with_the_nearest_name() {
 #[test]
 fn a_wrong_line_of_a_host_file_is_named_by_its_number() {
     let scratch = Scratch::new();
-    let cases: [(&[u8], &str); 6] = [
+    let cases: [(&[u8], &str); 8] = [
         (
             b"\xef\xbb\xbflocalhost 2\r\n",
             ":1: '2' is not KEY=VALUE; did you mean slots=2?",
@@ -224,6 +226,8 @@ fn a_wrong_line_of_a_host_file_is_named_by_its_number() {
         ),
         (b"a slots=x\r\n", ":1: 'x' is not a number of slots"),
         (b"a\0b\n", ":1: host name 'a\\u{0}b' contains '\\0'"),
+        (b"ok\na;b\n", ":2: host name 'a;b' contains ';'"),
+        (b"-oProxyCommand=x\n", ":1: "),
         (b"ok\n\xff\xfe\n", ":2: it is not text"),
         (b"# nothing\n", ": it names no host"),
     ];

@@ -88,17 +88,19 @@ fn an_exported_variable_is_set_on_every_host() {
             "--host",
             host,
             "-x",
-            "NEW=a=b c",
+            "NEW=a=b c;$(touch Z)`id`'\"\\\t*?",
             "-x",
             "HOSTNAME",
         ];
-        let outcome = mpirun(&[&line[..], &["sh", "-c", "echo $NEW:$HOSTNAME:$PATH"]].concat())
+        let script = "printf '%s:' \"$NEW\" $HOSTNAME $PATH";
+        let outcome = mpirun(&[&line[..], &["sh", "-c", script]].concat())
             .over_fake_ssh()
             .env("HOSTNAME", "mine")
             .env("PATH", "/odd:/usr/bin:/bin")
             .run()
             .succeeds();
-        assert_eq!(outcome.out(), "a=b c:mine:/odd:/usr/bin:/bin\n");
+        let expected = "a=b c;$(touch Z)`id`'\"\\\t*?:mine:/odd:/usr/bin:/bin:";
+        assert_eq!(outcome.out(), expected);
     }
 }
 

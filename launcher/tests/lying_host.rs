@@ -9,7 +9,7 @@ use std::time::Duration;
 use common::{Scratch, mpirun};
 use launcher::pmi::{Ask, Event};
 use launcher::wire::{Answer, Ended, MAGIC, OUTPUT_WINDOW, Report, Stream};
-use mpi_lite::boot::protocol::{CARD_MAX, encode};
+use mpi_boot::protocol::{CARD_MAX, encode};
 use nix::sys::resource::{UsageWho, getrusage};
 use serde_bytes::ByteBuf;
 

@@ -9,7 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-use mpi_lite::node::segment_bytes;
+use mpi_boot::node_memory::bytes_of;
 
 use common::{boot_rank, mpirun, signal_process, unique_sleep, wait_until};
 
@@ -25,7 +25,7 @@ fn groups(lines: &[String]) -> Vec<usize> {
 
 #[track_caller]
 fn are_shared_by(lines: &[String], ranks: u32) {
-    let about = format!(" of {} bytes, {ranks} doorbells", segment_bytes(ranks));
+    let about = format!(" of {} bytes, {ranks} doorbells", bytes_of(ranks));
     for line in lines {
         assert!(
             line.starts_with("memory ") && line.ends_with(&about),

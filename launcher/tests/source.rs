@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use common::Scratch;
 use launcher::stall::source::Source;
-use mpi_lite::boot::state::{Address, RankState, ThreadState};
+use mpi_boot::state::{Address, RankState, ThreadState};
 use proptest::prelude::*;
 
 /// A function called from another place, an inlined one, and a static one.

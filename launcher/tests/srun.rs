@@ -341,7 +341,7 @@ fn srun_outside_of_an_allocation_is_refused() {
         );
     mpirun(&["--launcher", "rsh", "true"])
         .run()
-        .fails_with(2, &["--launcher rsh: ssh and srun are possible"]);
+        .fails_with(2, &["--launcher rsh: expected ssh or srun"]);
 }
 
 #[test]

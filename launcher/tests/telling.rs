@@ -28,10 +28,10 @@ fn info_names_the_versions_the_machine_and_each_setting_with_its_source() {
     assert_eq!(value(&text, "MPILITE_LOST_S"), "77 (environment)");
     assert_eq!(value(&text, "MPILITE_STALL"), "abort (environment)");
     assert_eq!(value(&text, "MPILITE_STALL_AFTER"), "10 (default)");
-    for variable in mpi_lite::config::variables() {
+    for variable in mpi_boot::config::variables() {
         value(&text, variable);
     }
-    for transport in mpi_lite::transport::TRANSPORTS {
+    for transport in mpi_boot::transports::TRANSPORTS {
         assert_eq!(value(&text, transport.name), transport.meaning);
     }
     assert!(value(&text, "mpirun").ends_with("/mpirun"), "{text}");

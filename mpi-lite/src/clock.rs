@@ -35,11 +35,3 @@ impl Clock {
         Instant(passed.as_secs() * 1_000_000_000 + u64::from(passed.subsec_nanos()))
     }
 }
-
-/// A moment of the standard library, for a library that counts in these: it stands for
-/// [`Instant::ZERO`], and only differences to it mean anything.
-#[must_use]
-#[expect(clippy::disallowed_methods, reason = "this file reads the clock")]
-pub(crate) fn any_origin() -> std::time::Instant {
-    std::time::Instant::now()
-}

@@ -127,7 +127,7 @@ pub enum Cause {
     /// `MPI_Cancel` or `MPI_Request_free` of an active collective operation.
     #[error("a collective operation can be neither cancelled nor freed: wait for its request")]
     Irrevocable,
-    /// A message of a matched probe that was received before.
+    /// A second `MPI_Mrecv` or `MPI_Imrecv` of the message of a matched probe.
     #[error("the message was already received")]
     Message,
     /// The attached buffer has no room.
@@ -247,7 +247,7 @@ pub enum Cause {
     },
     /// The processes of a group have used up their contexts.
     #[error(
-        "no context is left for a new communicator: the job has made about 2^30 communicators and \
+        "no context is left for a new communicator: the job has made about 2^29 communicators and \
          persistent collectives; make fewer and use them again"
     )]
     NoContext,

@@ -1,6 +1,7 @@
 //! MPI's meaning in Rust; no C types. Layers, low to high; a module uses only lower ones:
 //!
-//! * L0 `error ids config counters clock hosts machine memory packets pool slab`
+//! * L0 `error ids counters clock memory pool slab sync`; and `config hidden hosts machine packets`
+//!   of the crate `mpi-boot`, which the launcher shares
 //! * L1 `data topology`
 //! * L2 `node transport boot`
 //! * L3 `peers`
@@ -13,18 +14,13 @@ pub mod boot;
 pub mod clock;
 pub mod coll;
 pub mod comm;
-pub mod config;
 pub mod counters;
 pub mod data;
 pub mod engine;
 pub mod error;
-pub mod hidden;
-pub mod hosts;
 pub mod ids;
-pub mod machine;
 pub mod memory;
 pub mod node;
-pub mod packets;
 pub mod peers;
 pub mod pool;
 #[cfg(test)]
@@ -34,3 +30,5 @@ mod sync;
 pub mod topology;
 pub mod transport;
 pub mod world;
+
+pub use mpi_boot::{config, hidden, hosts, machine, packets};

@@ -2,7 +2,9 @@
 
 use serde_bytes::ByteBuf;
 
-use crate::boot::protocol::{Assignment, Counted, FromRank, Measure, PROTOCOL, ToRank, encode};
+use crate::boot::protocol::{
+    Assignment, BLOCKED_AFTER_MS, Counted, FromRank, Measure, PROTOCOL, ToRank, encode,
+};
 use crate::boot::{SECRET_BYTES, Secret};
 use crate::config::Secure;
 use crate::engine::envelope::{Envelope, Flags};
@@ -135,6 +137,7 @@ fn to_rank() -> Vec<(&'static str, ToRank)> {
         transport: "rmpp".into(),
         hosts: Hosts::of(&["n1", "n1"]),
         reports_counters: true,
+        blocked_after_ms: BLOCKED_AFTER_MS,
         appnum: Some(0),
     };
     let cards = [&[0xaa, 0xbb][..], &[0xcc]].map(|card| ByteBuf::from(card.to_vec()));

@@ -336,7 +336,7 @@ struct LocalPeers {
 impl LocalPeers {
     fn new(copies_across: bool) -> Self {
         let memory = memfd_create("test", MemfdFlags::CLOEXEC).expect("memory");
-        ftruncate(&memory, node::segment_bytes(2)).expect("room for two");
+        ftruncate(&memory, mpi_boot::node_memory::bytes_of(2)).expect("room for two");
         let doorbell = |_| eventfd(0, EventfdFlags::NONBLOCK).expect("a doorbell");
         let doorbells = [0, 1].map(doorbell);
         let copy = |fd: &OwnedFd| fd.try_clone().expect("a descriptor");

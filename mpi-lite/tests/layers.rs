@@ -7,8 +7,7 @@ use std::path::Path;
 /// The layers, low to high (ARCHITECTURE.md).
 const LAYERS: &[&[&str]] = &[
     &[
-        "error", "ids", "config", "counters", "clock", "machine", "memory", "hidden", "hosts",
-        "packets", "pool", "slab", "sync",
+        "error", "ids", "counters", "clock", "memory", "pool", "slab", "sync",
     ],
     &["data", "topology"],
     &["node", "transport", "boot"],

@@ -140,7 +140,8 @@ impl Config {
 
     /// Data packets that may follow RTS without a grant.
     // Rule U.
-    pub(crate) fn unscheduled(&self) -> u32 {
+    #[must_use]
+    pub fn unscheduled(&self) -> u32 {
         if !self.caps.has(Caps::UNSCHED) {
             return 0;
         }

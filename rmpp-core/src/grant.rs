@@ -308,7 +308,7 @@ impl Grants {
         self.pool >= self.full_pool && self.trial().is_none()
     }
 
-    #[cfg(feature = "sim")]
+    #[cfg(feature = "simulated")]
     pub(crate) fn outstanding(&self) -> u64 {
         self.outstanding as u64
     }

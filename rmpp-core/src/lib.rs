@@ -22,7 +22,7 @@
 #![forbid(unsafe_code)]
 
 extern crate alloc;
-#[cfg(any(test, feature = "sim"))]
+#[cfg(test)]
 extern crate std;
 
 mod bits;
@@ -41,8 +41,6 @@ mod packet;
 mod peer;
 mod rng;
 mod schedule;
-#[cfg(feature = "sim")]
-pub mod sim;
 mod slab;
 mod table;
 #[cfg(test)]
@@ -55,7 +53,7 @@ pub use caps::{Caps, ProfileError};
 pub use config::Bug;
 pub use config::{Config, VERSION};
 pub use counters::{Bytes, Counters, Measure, Peak, Repeats, Row, Rows};
-#[cfg(feature = "sim")]
+#[cfg(feature = "simulated")]
 pub use endpoint::Survey;
 pub use endpoint::{Awaited, Endpoint, IncomingMessages, OutgoingMessages, State};
 pub use error::{Dropped, SendError};
@@ -63,7 +61,7 @@ pub use event::{Event, Landing, Message, Placement, Transmit};
 pub use ids::{IncomingId, NodeId, OutgoingId};
 pub use packet::{
     FAST_HEADER_BYTES, Flags, HEADER_BYTES, Header, HeaderBytes, Kind, MAX_HEADER_BYTES, Packet,
-    Run,
+    Run, Shape,
 };
 pub use rng::Rng;
 pub use time::Instant;

@@ -138,13 +138,13 @@ impl Schedule {
         self.places[timer.1 as usize] = place as u32;
     }
 
-    #[cfg(feature = "sim")]
+    #[cfg(feature = "simulated")]
     pub(crate) fn rung(&self) -> (u64, u64) {
         (self.rung, self.looked_at)
     }
 
     /// When the timer of `key` rings; `NEVER`: it has none.
-    #[cfg(any(feature = "sim", test))]
+    #[cfg(any(feature = "simulated", test))]
     pub(crate) fn of(&self, key: u32) -> Instant {
         let place = self.places.get(key as usize);
         let set = place.and_then(|&place| self.heap.get(place as usize));
@@ -152,14 +152,14 @@ impl Schedule {
     }
 
     /// Bytes of the timers and of their index.
-    #[cfg(feature = "sim")]
+    #[cfg(feature = "simulated")]
     pub(crate) fn bytes(&self) -> usize {
         self.heap.capacity() * size_of::<(Instant, u32)>()
             + self.places.capacity() * size_of::<u32>()
     }
 
     /// All timers in the order of their keys.
-    #[cfg(feature = "sim")]
+    #[cfg(feature = "simulated")]
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, Instant)> {
         let keys = (0..).zip(&self.places);
         keys.filter_map(|(key, &place)| Some((key, self.heap.get(place as usize)?.0)))

@@ -112,17 +112,17 @@ impl<T> Slab<T> {
     }
 
     /// Positions free for reuse, the next one last.
-    #[cfg(feature = "sim")]
+    #[cfg(feature = "simulated")]
     pub(crate) fn free(&self) -> &[u32] {
         &self.free
     }
 
-    #[cfg(feature = "sim")]
+    #[cfg(feature = "simulated")]
     pub(crate) fn bytes(&self) -> usize {
         self.slots.capacity() * size_of::<Slot<T>>() + self.free.capacity() * size_of::<u32>()
     }
 
-    #[cfg(feature = "sim")]
+    #[cfg(feature = "simulated")]
     pub(crate) fn positions(&self) -> usize {
         self.slots.len()
     }

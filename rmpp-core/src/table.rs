@@ -103,13 +103,13 @@ impl Table {
         }
     }
 
-    #[cfg(feature = "sim")]
+    #[cfg(feature = "simulated")]
     pub(crate) fn bytes(&self) -> usize {
         self.slots.capacity() * size_of::<(u64, u32)>()
     }
 
     /// All entries.
-    #[cfg(feature = "sim")]
+    #[cfg(feature = "simulated")]
     pub(crate) fn iter(&self) -> impl Iterator<Item = &(u64, u32)> {
         self.slots.iter().filter(|entry| entry.1 != EMPTY)
     }

@@ -19,7 +19,7 @@ impl Instant {
     /// The caller's origin.
     pub const ZERO: Self = Self(0);
     /// Later than every deadline: "no timer".
-    pub(crate) const NEVER: Self = Self(u64::MAX);
+    pub const NEVER: Self = Self(u64::MAX);
 
     /// The moment `span` later; sticks at the end of time.
     #[must_use]
@@ -33,7 +33,9 @@ impl Instant {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
-    pub(crate) fn plus_ns(self, span_ns: u64) -> Self {
+    /// The moment `span_ns` nanoseconds later; sticks at the end of time.
+    #[must_use]
+    pub fn plus_ns(self, span_ns: u64) -> Self {
         Self(self.0.saturating_add(span_ns))
     }
 }

@@ -1,12 +1,6 @@
-//! The installation under test and its compiler wrapper.
+//! The installation under test.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
-
-use crate::scratch::Scratch;
-
-/// Warnings are errors.
-const STRICT: &[&str] = &["-std=c99", "-Wall", "-Wextra", "-Werror"];
 
 /// The directory given to `make install PREFIX=...`.
 ///
@@ -56,63 +50,4 @@ pub fn source_root() -> PathBuf {
 #[must_use]
 pub fn c_source(path: &str) -> PathBuf {
     source_root().join(path)
-}
-
-/// Compiles one C file with the installed `mpicc`, warnings being errors.
-///
-/// # Errors
-/// What the compiler said.
-pub fn compile(source: &Path, scratch: &Scratch) -> Result<PathBuf, String> {
-    compile_with(source, scratch, STRICT)
-}
-
-/// Compiles the C file at this path of the source tree.
-///
-/// # Panics
-/// If it cannot be compiled; says what the compiler said.
-#[must_use]
-pub fn build(path: &str, scratch: &Scratch) -> PathBuf {
-    build_with(path, scratch, &[])
-}
-
-/// Compiles the C file at this path of the source tree with more flags.
-///
-/// # Panics
-/// If it cannot be compiled; says what the compiler said.
-#[must_use]
-pub fn build_with(path: &str, scratch: &Scratch, flags: &[&str]) -> PathBuf {
-    let flags = [STRICT, flags].concat();
-    compile_with(&c_source(path), scratch, &flags).unwrap_or_else(|why| panic!("{why}"))
-}
-
-fn compile_with(source: &Path, scratch: &Scratch, flags: &[&str]) -> Result<PathBuf, String> {
-    let name: Vec<_> = source
-        .with_extension("")
-        .iter()
-        .rev()
-        .take(2)
-        .map(lossy)
-        .collect();
-    let binary = scratch
-        .path()
-        .join(name.into_iter().rev().collect::<Vec<_>>().join("."));
-    let output = Command::new(tool("mpicc"))
-        .args(flags)
-        .args(["-O2", "-pthread", "-o"])
-        .arg(&binary)
-        .arg(source)
-        .output()
-        .map_err(|error| format!("cannot run {}: {error}", tool("mpicc").display()))?;
-    if output.status.success() {
-        return Ok(binary);
-    }
-    Err(format!(
-        "mpicc {} failed:\n{}",
-        source.display(),
-        String::from_utf8_lossy(&output.stderr)
-    ))
-}
-
-fn lossy(part: &std::ffi::OsStr) -> String {
-    part.to_string_lossy().into_owned()
 }

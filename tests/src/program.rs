@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use crate::install::{compile, source_root};
+use crate::compile::compile;
+use crate::install::source_root;
 use crate::job::Job;
 use crate::scratch::Scratch;
 
@@ -31,30 +32,16 @@ pub struct Program {
     pub is_direct: bool,
     /// Words of its command line.
     pub arguments: Vec<String>,
+    /// Whether a single transport is enough, as it makes no difference to what the program checks.
+    needs_one_transport: bool,
     binary: OnceLock<Result<PathBuf, String>>,
 }
 
 /// The transports beside those that programs use unless they ask.
 const OTHERS: [&str; 5] = ["gobackn", "unet", "sctp", "tcp", "tcp-trc"];
 
-/// If set, each program runs over each transport: `make test-transports`.
+/// If set, each program runs over each transport, or over two: `make test-transports`.
 const ALL: &str = "TEST_ALL_TRANSPORTS";
-
-/// The transports that carry job number `number` of the suite, of this many ranks. `rmpp`, `shm`
-/// and `loopback` carry each, the others take turns.
-#[must_use]
-pub fn transports(ranks: usize, number: usize) -> Vec<&'static str> {
-    if ranks == 1 {
-        return vec!["rmpp", "loopback"];
-    }
-    let mut transports = vec!["rmpp", "shm"];
-    if std::env::var_os(ALL).is_some() {
-        transports.extend(OTHERS);
-    } else {
-        transports.push(OTHERS[number % OTHERS.len()]);
-    }
-    transports
-}
 
 impl Program {
     /// Reads `/* ranks: 1, 2; exit: 5; ...; MPI 5.0 3.5 */`.
@@ -73,6 +60,7 @@ impl Program {
             exit: Exit::Code(0),
             is_direct: false,
             arguments: Vec::new(),
+            needs_one_transport: false,
             binary: OnceLock::new(),
         };
         let mut has_section = false;
@@ -85,6 +73,7 @@ impl Program {
                 }
                 Some(("launch", "direct")) => program.is_direct = true,
                 Some(("arguments", words)) => program.arguments = split_words(words),
+                Some(("transports", "one")) => program.needs_one_transport = true,
                 Some(("transports", "all") | ("table", _)) => {}
                 None if part.starts_with("MPI 5.0 ") => has_section = true,
                 _ => return Err(wrong(&format!("`{part}`"))),
@@ -94,6 +83,26 @@ impl Program {
             return Err(wrong("no ranks or no section of MPI 5.0"));
         }
         Ok(program)
+    }
+
+    /// The transports that carry job number `number` of the suite, of this many ranks. `rmpp`,
+    /// `shm` and `loopback` carry each, the others take turns; where one is enough, it is the one
+    /// that is used most.
+    #[must_use]
+    pub fn transports(&self, ranks: usize, number: usize) -> Vec<&'static str> {
+        let all = std::env::var_os(ALL).is_some();
+        let near = if ranks == 1 { "loopback" } else { "shm" };
+        if self.needs_one_transport && !all {
+            return vec![near];
+        }
+        let mut transports = vec!["rmpp", near];
+        if ranks > 1 && !self.needs_one_transport {
+            match all {
+                true => transports.extend(OTHERS),
+                false => transports.push(OTHERS[number % OTHERS.len()]),
+            }
+        }
+        transports
     }
 
     /// The compiled program; the compiler runs at most once.
@@ -188,6 +197,18 @@ mod tests {
         assert_eq!(program.ranks, [1, 8]);
         assert_eq!(program.exit, Exit::Code(42));
         assert_eq!(program.arguments, ["a", "b c"]);
+        assert_eq!(program.transports(8, 0)[..2], ["rmpp", "shm"]);
+    }
+
+    #[test]
+    fn a_program_that_no_transport_changes_runs_over_one_or_two() {
+        let line = "/* ranks: 1, 2; transports: one; MPI 5.0 9.6 */";
+        let program = parse(line).expect("a good line");
+        let expected: [&[_]; 2] = match std::env::var_os(ALL) {
+            None => [&["loopback"], &["shm"]],
+            Some(_) => [&["rmpp", "loopback"], &["rmpp", "shm"]],
+        };
+        assert_eq!([1, 2].map(|ranks| program.transports(ranks, 3)), expected);
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! An `sshd` of a test's own: throw-away keys, configurations of both sides, two host names.
 
 use std::fs;
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::os::unix::fs::PermissionsExt;
+use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::scratch::Scratch;
@@ -12,13 +12,17 @@ use crate::scratch::Scratch;
 /// Where distributions install the server.
 const SSHD: &str = "/usr/sbin/sshd";
 /// How long the server may take until it listens.
-const SOON: Duration = Duration::from_secs(10);
+const SOON: Duration = Duration::from_secs(60);
+/// No server of this process listens on this port.
+const NOBODYS_PORT: u16 = 22000;
+/// The port of the server that was made last.
+static PORT: AtomicU16 = AtomicU16::new(NOBODYS_PORT);
 
 /// Keys and configurations; `n1`, `n2` and `n3` all mean this machine.
 #[derive(Debug)]
 pub struct SshFiles {
     scratch: Scratch,
-    port: u16,
+    address: SocketAddrV4,
 }
 
 /// A running server, gone with the value.
@@ -38,35 +42,37 @@ fn make_key(path: &Path) {
     assert!(status.success(), "ssh-keygen makes no key");
 }
 
+impl Default for SshFiles {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl SshFiles {
-    /// Makes them for a port of the loopback.
+    /// Makes them for a port of the loopback that is this server's own: the address is that of
+    /// this process, so that nobody else takes the port.
     ///
     /// # Panics
     /// If there is no sshd on this machine.
     #[must_use]
-    pub fn new(port: u16) -> Self {
+    pub fn new() -> Self {
         assert!(
             Path::new(SSHD).exists(),
             "{SSHD} is needed (package openssh-server)"
         );
         fs::create_dir_all("/run/sshd").expect("sshd wants an empty /run/sshd");
+        let [_, a, b, c] = std::process::id().to_be_bytes();
+        let port = PORT.fetch_add(1, Ordering::Relaxed) + 1;
         let files = Self {
             scratch: Scratch::new("ssh"),
-            port,
+            address: SocketAddrV4::new(Ipv4Addr::new(127, a, b, c), port),
         };
         make_key(&files.path("host_key"));
         make_key(&files.path("user_key"));
         files.scratch.write("sshd_config", &files.server_config());
-        files.point_client_at(port);
+        files.write_client_config(port);
         files.write_client();
         files
-    }
-
-    /// A free port of the loopback.
-    #[must_use]
-    pub fn free_port() -> u16 {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
-        listener.local_addr().expect("a bound socket").port()
     }
 
     /// A file of the directory that holds everything.
@@ -104,9 +110,9 @@ impl SshFiles {
 
     fn server_config(&self) -> String {
         let folder = self.scratch.path().display();
-        let port = self.port;
+        let (ip, port) = (self.address.ip(), self.address.port());
         format!(
-            "Port {port}\nListenAddress 127.0.0.1\nHostKey {folder}/host_key\n\
+            "Port {port}\nListenAddress {ip}\nHostKey {folder}/host_key\n\
              AuthorizedKeysFile {folder}/user_key.pub\nPidFile {folder}/sshd.pid\n\
              StrictModes no\nUsePAM no\nPasswordAuthentication no\n\
              KbdInteractiveAuthentication no\nPermitRootLogin prohibit-password\n\
@@ -114,11 +120,16 @@ impl SshFiles {
         )
     }
 
-    /// Lets the client connect to another port.
-    pub fn point_client_at(&self, port: u16) {
+    /// Lets the client connect to a port where nobody listens.
+    pub fn point_client_at_nobody(&self) {
+        self.write_client_config(NOBODYS_PORT);
+    }
+
+    fn write_client_config(&self, port: u16) {
         let folder = self.scratch.path().display();
+        let ip = self.address.ip();
         let config = format!(
-            "Host n1 n2 n3\n  HostName 127.0.0.1\n  Port {port}\n\
+            "Host n1 n2 n3\n  HostName {ip}\n  Port {port}\n\
              Host *\n  IdentityFile {folder}/user_key\n  IdentitiesOnly yes\n  \
              StrictHostKeyChecking accept-new\n  UserKnownHostsFile {folder}/known_hosts\n  \
              LogLevel ERROR\n"
@@ -132,19 +143,18 @@ impl SshFiles {
             "#!/bin/sh\nprintf '%s\\n' \"$*\" >> {folder}/calls\n\
              exec ssh -F {folder}/ssh_config \"$@\"\n"
         );
-        let path = self.scratch.write("ssh", &text);
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("our own file");
+        self.scratch.program("ssh", text);
     }
 }
 
 impl SshServer {
-    /// Starts a server on a free port and waits until it listens.
+    /// Starts a server and waits until it listens.
     ///
     /// # Panics
     /// If it does not.
     #[must_use]
     pub fn start() -> Self {
-        let files = SshFiles::new(SshFiles::free_port());
+        let files = SshFiles::new();
         let log = fs::File::create(files.path("sshd.log")).expect("a fresh directory");
         let words = files.server_words();
         let mut command = Command::new(&words[0]);
@@ -159,7 +169,7 @@ impl SshServer {
 
     fn wait_until_it_listens(&self) {
         let deadline = Instant::now() + SOON;
-        while TcpStream::connect((Ipv4Addr::LOCALHOST, self.files.port)).is_err() {
+        while TcpStream::connect(self.files.address).is_err() {
             let log = fs::read_to_string(self.files.path("sshd.log"));
             assert!(
                 Instant::now() < deadline,

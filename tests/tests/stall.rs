@@ -10,9 +10,9 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use mpi_lite_tests::{Job, Running, Scratch, SshServer, build_with, c_source, prefix};
 use rustix::process::Signal;
 
-/// The options of the jobs: a stall is found after 3 s.
-const ABORT: [&str; 4] = ["--stall-after", "3", "--stall", "abort"];
-const REPORT: [&str; 4] = ["--stall-after", "3", "--stall", "report"];
+/// The options of the jobs: a stall is found after 0.6 s.
+const ABORT: [&str; 4] = ["--stall-after", "0.6", "--stall", "abort"];
+const REPORT: [&str; 4] = ["--stall-after", "0.6", "--stall", "report"];
 const OFF: [&str; 2] = ["--stall", "off"];
 
 /// The exit status of a job that `--stall abort` has ended.
@@ -25,9 +25,6 @@ const TERMINATED: i32 = 143;
 const AT_ONCE: usize = 12;
 /// How long a report may take.
 const DEADLINE: Duration = Duration::from_secs(60);
-/// How long after a SIGQUIT another one is sent.
-const ASK_AGAIN: Duration = Duration::from_secs(3);
-
 /// The comment before the line that a report is to name.
 const LINE_MARK: &str = "The test looks for this";
 
@@ -165,21 +162,22 @@ impl Deadlock {
             if asked.elapsed() > DEADLINE || !job.process().is_alive() {
                 return Err(format!("{what}: {}", job.finish().report()).into());
             }
+            let before = reports(&job);
             job.signal(Signal::QUIT);
-            self.wait_for_report(&job);
+            while reports(&job) == before && asked.elapsed() < DEADLINE {
+                std::thread::sleep(Duration::from_millis(20));
+            }
         }
         job.signal(Signal::TERM);
         let outcome = job.finish().expect_code(TERMINATED);
         drop(outcome.expect_stderr("mpirun: what the ranks do (SIGQUIT)\n"));
         Ok(())
     }
+}
 
-    fn wait_for_report(&self, job: &Running) {
-        let asked = Instant::now();
-        while asked.elapsed() < ASK_AGAIN && self.complaint(&job.stderr()).is_some() {
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
+/// How many reports a job has printed: a reason is at the end of each.
+fn reports(job: &Running) -> usize {
+    job.stderr().matches("mpirun: reason: ").count()
 }
 
 /// The number of the line behind the mark.
@@ -667,7 +665,7 @@ fn slow_programs() -> Vec<Slow> {
         ("waitall_of_sleeping", 2),
         ("long_send_to_computing", 2),
         ("polls_with_iprobe", 2),
-        ("message_each_second", 3),
+        ("message_now_and_then", 3),
         ("farm_with_long_tasks", 4),
         ("slow_token", 4),
         ("thread_sends_to_its_own_rank", 2),

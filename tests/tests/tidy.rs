@@ -1,8 +1,11 @@
 //! The style by the numbers, over the whole tree; and proof that each rule finds what it forbids.
+//! With `UPDATE=1` in the environment the number of lines in README is written first.
 
 use mpi_lite_tests::source_root;
 use mpi_lite_tests::tidy::dependencies::{list, packages, violations_of_package};
-use mpi_lite_tests::tidy::{SourceFile, files, violations_of_file, violations_of_tree};
+use mpi_lite_tests::tidy::{
+    SourceFile, files, readme_with_size, violations_of_file, violations_of_tree,
+};
 
 /// The violations of one Rust file with a good first line.
 fn of_rust(path: &str, body: &str) -> Vec<String> {
@@ -26,7 +29,12 @@ fn assert_found(found: &[String], what: &str) {
 
 #[test]
 fn the_tree_keeps_the_style() {
-    let files = files(&source_root());
+    let root = source_root();
+    if std::env::var_os("UPDATE").is_some() {
+        let readme = readme_with_size(&files(&root)).expect("README gives a number of lines");
+        std::fs::write(root.join("README.md"), readme).expect("the tree is writable");
+    }
+    let files = files(&root);
     assert!(
         files.len() > 20,
         "only {} files found: is the root right?",
@@ -245,25 +253,48 @@ fn a_link_that_leads_nowhere_is_found() {
     assert_eq!(found[0].line, 2);
 }
 
+/// README with this number of lines, and a crate of 130.
+fn tree_with_size(size: &str) -> Vec<SourceFile> {
+    let code = format!(
+        "//! Good.\n#[cfg(test)]\nmod a;\n{}#[cfg(test)]\nmod tests {{\n{}}}\n",
+        "// a\n".repeat(129),
+        "    // b\n".repeat(5000)
+    );
+    let readme = format!("# A\n| size | {size} lines of Rust without tests; b |\n");
+    let files = [
+        ("README.md", &*readme),
+        ("mpi-lite/src/a.rs", &*code),
+        ("tests/src/b.rs", &*code),
+    ];
+    files.map(|(path, text)| SourceFile::new(path, text)).into()
+}
+
 #[test]
 fn a_readme_with_an_untrue_number_of_lines_is_found() {
-    let code = format!(
-        "//! Good.\n{}#[cfg(test)]\n{}",
-        "// a\n".repeat(99),
-        "// b\n".repeat(5000)
-    );
     let of = |size: &str| {
-        let readme = format!("# A\n| size | {size} lines of Rust without tests |\n");
-        let files = [
-            ("README.md", &*readme),
-            ("mpi-lite/src/a.rs", &*code),
-            ("tests/src/b.rs", &*code),
-        ];
-        let found = violations_of_tree(&files.map(|(path, text)| SourceFile::new(path, text)));
+        let found = violations_of_tree(&tree_with_size(size));
         found.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
-    assert!(of("2,099").is_empty());
-    assert_found(&of("2,100"), "README.md:2: 2100 lines, but there are 100");
+    assert!(of("600").is_empty());
+    for size in ["601", "1,600", "many"] {
+        let found = format!("README.md:2: {size} lines, but there are 100");
+        assert_found(&of(size), &found);
+    }
+    let silent = [SourceFile::new("README.md", "# A\n")];
+    assert_eq!(violations_of_tree(&silent).len(), 1);
+}
+
+#[test]
+fn the_true_number_of_lines_is_written_into_readme() {
+    let mut files = tree_with_size("9,700");
+    let written = |files: &[SourceFile]| readme_with_size(files).expect("it has a number");
+    let expected = "# A\n| size | 100 lines of Rust without tests; b |\n";
+    assert_eq!(written(&files), expected);
+    files.push(SourceFile::new(
+        "launcher/src/c.rs",
+        &"// c\n".repeat(8_930),
+    ));
+    assert_eq!(written(&files), expected.replace("100", "9,100"));
 }
 
 #[test]

@@ -10,8 +10,8 @@ use mpi_lite::transport::{
     Arrival, ENVELOPE_BYTES, Incoming, Landing, Link, Links, Lost, Outbound, PeerId, Sink, Token,
     Transport,
 };
-use rmpp_core::sim::Faults;
 use rmpp_core::{Caps, Config};
+use rmpp_sim::Faults;
 
 /// The protocols, by the names of their transports, which are also those of their counters.
 pub(super) const PIPES: [(&str, Guest); 3] = [

@@ -4,15 +4,15 @@
 use std::fs;
 use std::time::Instant;
 
-use rmpp_core::sim::{Faults, Outcome, Traffic, Wires};
 use rmpp_core::{Caps, Config};
+use rmpp_sim::{Faults, Outcome, Traffic, Wires};
 
 use super::kept::Record;
 use super::pipes::{self, PIPES};
 
 /// What a reader runs to see the same of one size.
-pub(super) const COMMAND: &str = "RMPP_NODES=2048 cargo test --release -p rmpp-core \
-    --features sim --test cluster -- --nocapture";
+pub(super) const COMMAND: &str = "RMPP_NODES=2048 cargo test --release -p rmpp-sim \
+    --test sim -- --nocapture cluster::";
 /// The panels of the figures.
 pub(super) const PACKETS: &str = "scale-packets";
 pub(super) const PER_PEER: &str = "scale-per-peer";

@@ -9,8 +9,8 @@
 //! | LSF | `LSB_DJOB_HOSTFILE` (a line for each slot), `LSB_MCPU_HOSTS`, `LSB_HOSTS` |
 //! | Grid Engine | `PE_HOSTFILE`: lines `host slots queue cpus` |
 //!
-//! Flux has no list of nodes in its environment: in an allocation of several nodes the user reads
-//! how to name them.
+//! Flux has no list of nodes in its environment: in an allocation of several nodes mpirun
+//! prints how to name them.
 
 mod lists;
 mod slurm;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use nix::unistd::Pid;
 
-/// In what `/proc` counts processor time on every machine that we run on (`USER_HZ`).
+/// Milliseconds per tick of processor time in `/proc/PID/stat` (`USER_HZ` = 100).
 const TICK_MS: u64 = 10;
 
 /// The most threads that are looked at.

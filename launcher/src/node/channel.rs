@@ -7,9 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use mpi_lite::boot::protocol::{
-    self, CARD_MAX, Frames, FromRank, PROTOCOL, RANK_FRAME_MAX, ToRank,
-};
+use mpi_boot::protocol::{self, CARD_MAX, Frames, FromRank, PROTOCOL, RANK_FRAME_MAX, ToRank};
 use nix::errno::Errno;
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 
@@ -272,7 +270,7 @@ impl Channel {
 mod tests {
     use std::io::{IoSliceMut, Write};
 
-    use mpi_lite::boot::state::{RankState, STATE_MAX, THREADS_MAX, ThreadState};
+    use mpi_boot::state::{RankState, STATE_MAX, THREADS_MAX, ThreadState};
     use nix::sys::socket::{ControlMessageOwned, recvmsg};
     use nix::unistd::close;
 

@@ -26,7 +26,7 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use mpi_lite::boot::protocol::{FromRank, ToRank};
+use mpi_boot::protocol::{FromRank, ToRank};
 use nix::sys::signal::Signal;
 use nix::sys::wait::WaitStatus;
 use nix::unistd::Pid;
@@ -451,7 +451,7 @@ pub(crate) mod tests {
     use super::ending::GRACE;
     use super::*;
     use crate::wire::{self, Answer, Input, JobKey, Start};
-    use mpi_lite::boot::protocol::Secure;
+    use mpi_boot::protocol::Secure;
 
     pub(crate) fn inherited() -> Inherited {
         Inherited {
@@ -500,6 +500,7 @@ pub(crate) mod tests {
             libraries: None,
             input: Input::Inherited(0),
             wants_counters: false,
+            blocked_after_ms: 2000,
             silent_for: None,
             binding: None,
             reports_bindings: false,

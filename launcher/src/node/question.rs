@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use mpi_lite::boot::state::RankState;
+use mpi_boot::state::RankState;
 
 use super::Node;
 use super::activity::Process;

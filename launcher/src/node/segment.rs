@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 use std::os::fd::{AsRawFd, RawFd};
 use std::rc::Rc;
 
-use mpi_lite::boot::Shared;
-use mpi_lite::transport::named;
+use mpi_boot::shared::Shared;
+use mpi_boot::transports::named;
 
 use super::spawn::Inherited;
 

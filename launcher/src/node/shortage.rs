@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use mpi_lite::machine;
+use mpi_boot::machine;
 use nix::sys::resource::{Resource, getrlimit, rlim_t};
 use nix::sys::signal::Signal;
 

@@ -6,10 +6,11 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use mpi_lite::boot::protocol::{Secure, ToRank};
-use mpi_lite::boot::{Assignment, Secret};
-use mpi_lite::hosts::Hosts;
-use mpi_lite::machine;
+use mpi_boot::hosts::Hosts;
+use mpi_boot::machine;
+use mpi_boot::protocol::Assignment;
+use mpi_boot::protocol::{Secure, ToRank};
+use mpi_boot::secret::Secret;
 use nix::errno::Errno;
 use nix::sched::CpuSet;
 use nix::unistd::{getpgrp, tcgetpgrp};
@@ -330,6 +331,7 @@ fn assignment(start: &Start) -> Result<Assignment, Failure> {
         transport: start.transport.clone(),
         hosts: Hosts::of(&start.hosts),
         reports_counters: start.wants_counters,
+        blocked_after_ms: start.blocked_after_ms,
         appnum: None,
     })
 }

@@ -6,7 +6,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use mpi_lite::packets::{Preamble, Record};
+use mpi_boot::packets::{Preamble, Record};
 
 use super::ends;
 
@@ -92,7 +92,7 @@ fn checksum(header: &[u8; 20]) -> u16 {
 
 #[cfg(test)]
 mod tests {
-    use mpi_lite::packets::{RMPP, Way};
+    use mpi_boot::packets::{RMPP, Way};
 
     use super::*;
 

@@ -8,7 +8,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::rc::Rc;
 
-use mpi_lite::packets::{Preamble, Record, Way};
+use mpi_boot::packets::{Preamble, Record, Way};
 
 struct Source {
     file: BufReader<File>,

@@ -1,7 +1,7 @@
 //! The packets of a job: `mpirun --packets` and `--sequence`.
 //!
 //! The ranks of this host record their datagrams in files of a private folder
-//! (`mpi_lite::packets`). When all have ended the records are merged in order of time, and written
+//! (`mpi_boot::packets`). When all have ended the records are merged in order of time, and written
 //! as pcapng, as a diagram, or both.
 
 mod frame;
@@ -15,7 +15,7 @@ use std::io::{self, BufWriter, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use mpi_lite::packets::{RECORDS_MOST, Record, Way};
+use mpi_boot::packets::{RECORDS_MOST, Record, Way};
 
 use crate::args::Options;
 use crate::failure::{Failure, printable};
@@ -189,7 +189,8 @@ fn written<T>(
         .map_err(|error| file.line(&error))
 }
 
-/// Writes all records. Returns a line for each rank that sent or got more than that.
+/// Writes all records. Returns a line for each rank that reached the recording
+/// limit.
 fn write_pcapng(merge: Merge, file: &mut ResultFile) -> io::Result<Vec<String>> {
     let ranks = merge.ranks();
     let interfaces = ranks

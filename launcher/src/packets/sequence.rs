@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use mpi_lite::packets::{Flags, Header, Kind, Preamble, RMPP, Record, Way, packets};
+use mpi_boot::packets::{Flags, Header, Kind, Preamble, RMPP, Record, Way, packets};
 
 use super::ends;
 

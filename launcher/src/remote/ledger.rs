@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use mpi_lite::boot::protocol::CARD_MAX;
+use mpi_boot::protocol::CARD_MAX;
 
 use crate::node::{OUTPUT_ON_THE_WAY_MAX, STOPPED_FOR};
 use crate::phase::{Course, Phase, Step};
@@ -316,7 +316,7 @@ fn step_of(report: &Report) -> Option<Step> {
 
 #[cfg(test)]
 mod tests {
-    use mpi_lite::boot::state::{RankState, THREADS_MAX, ThreadState};
+    use mpi_boot::state::{RankState, THREADS_MAX, ThreadState};
 
     use super::*;
     use crate::stall::ProcessSeen;

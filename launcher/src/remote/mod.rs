@@ -27,7 +27,7 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use mpi_lite::boot::protocol::{self, Frames};
+use mpi_boot::protocol::{self, Frames};
 use nix::sys::wait::WaitStatus;
 use nix::unistd::Pid;
 

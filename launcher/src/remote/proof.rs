@@ -12,7 +12,7 @@
 
 use std::fmt;
 
-use mpi_lite::boot::hex;
+use mpi_boot::hex;
 use ring::hmac::{self, HMAC_SHA256};
 
 use crate::failure::Failure;

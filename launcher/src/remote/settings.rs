@@ -44,7 +44,7 @@ impl Launcher {
             "ssh" => Ok(Launcher::Ssh),
             "srun" | "slurm" => Ok(Launcher::Srun),
             _ => Err(Failure::usage(format!(
-                "{name} {}: ssh and srun are possible",
+                "{name} {}: expected ssh or srun",
                 printable(value)
             ))),
         }
@@ -63,7 +63,7 @@ pub struct Settings {
     /// The command for the remote shell.
     pub(super) agent: String,
     /// How long the agent may take to answer.
-    pub(super) ready_within: Duration,
+    pub ready_within: Duration,
     /// For how long to try a host that accepts no connection.
     pub(super) patience: Duration,
     /// True if a name without an address may get one.
@@ -92,12 +92,7 @@ impl Settings {
             Some(timeout) => Some(timeout),
             None => of_variable()?,
         };
-        let (ready_within, patience) = match given {
-            Some(time) if comes_late => (time, time),
-            Some(time) => (time, PATIENCE.min(time)),
-            None if comes_late => (LATE_HOSTS_WITHIN, LATE_HOSTS_WITHIN),
-            None => (READY_WITHIN, PATIENCE),
-        };
+        let (ready_within, patience) = limits(given, comes_late);
         Ok(Settings {
             launcher: launcher(options, placement, allocation)?,
             program: ssh_program()?,
@@ -131,10 +126,21 @@ impl Settings {
         }
     }
 
-    /// Returns true if a host that accepts no connection is waited for so long that progress is
-    /// shown instead of a line for each host.
+    /// Returns true if hosts are known to come late: progress is shown instead of a line for each
+    /// host that accepts no connection.
     pub(super) fn is_very_patient(&self) -> bool {
-        self.patience > PATIENCE
+        self.waits_for_names
+    }
+}
+
+/// How long an agent may take to answer, and for how long to try a host that accepts no connection:
+/// by the time that the user has given, and for hosts that may come late.
+fn limits(given: Option<Duration>, comes_late: bool) -> (Duration, Duration) {
+    match given {
+        Some(time) if comes_late => (time, time),
+        Some(time) => (time, PATIENCE.min(time)),
+        None if comes_late => (LATE_HOSTS_WITHIN, LATE_HOSTS_WITHIN),
+        None => (READY_WITHIN, PATIENCE),
     }
 }
 
@@ -247,6 +253,19 @@ fn quoted(path: &OsStr) -> Result<String, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_host_is_tried_for_10_s_unless_the_user_sets_less_or_it_may_come_late() {
+        let limits = |given: Option<u64>, comes_late| {
+            let (ready, patience) = limits(given.map(Duration::from_secs), comes_late);
+            (ready.as_secs(), patience.as_secs())
+        };
+        assert_eq!(limits(None, false), (30, 10));
+        assert_eq!(limits(Some(90), false), (90, 10));
+        assert_eq!(limits(Some(2), false), (2, 2));
+        assert_eq!(limits(None, true), (60, 60));
+        assert_eq!(limits(Some(90), true), (90, 90));
+    }
 
     #[test]
     fn only_an_unusual_path_is_quoted() {

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
-use mpi_lite::boot::state::{HeldMessage, Operation, ThreadState};
+use mpi_boot::state::{HeldMessage, Operation, ThreadState};
 
 use super::collectives::{Meeting, Mixed, is_long, mixed};
 use super::communicators::Communicators;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mpi_lite::boot::state::Operation;
+use mpi_boot::state::Operation;
 
 use super::communicators::{Communicators, Id};
 use super::waits::{Wait, all};

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use mpi_lite::boot::state::{COMMUNICATORS_MAX, CommunicatorState, RUNS_MAX, RankState};
+use mpi_boot::state::{COMMUNICATORS_MAX, CommunicatorState, RUNS_MAX, RankState};
 
 use super::{Doing, Snapshot};
 

@@ -6,25 +6,25 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
+use super::settings::blocked_after;
 use super::{Doing, Occasion, RankSeen, Snapshot};
 use crate::failure::printable;
 use crate::pmi;
 use crate::poll::earlier;
 use crate::wire::{Answer, Report};
 
-/// How often the ranks are asked again about a stall if one does not answer, and after how long. On
-/// a busy machine an answer may come late, and `--stall abort` ends the job.
+/// How often the ranks are asked again about a stall if one does not answer, and after how long at
+/// most. On a busy machine an answer may come late, and `--stall abort` ends the job.
 const RETRIES: u32 = 2;
 const RETRY_AFTER: Duration = Duration::from_secs(1);
+
+// How long an answer may take depends on the machine, not on `--stall-after`.
 
 /// How long the answers of ranks on this host may take: their node answers for them after 1 s.
 const PATIENCE_HERE: Duration = Duration::from_millis(1500);
 
 /// How long the answers of other hosts may take.
 const PATIENCE_THERE: Duration = Duration::from_secs(3);
-
-/// A rank that reports to have been blocked for less than it should by this much has gone on.
-const TOLERANCE: Duration = Duration::from_secs(2);
 
 /// What to do now.
 #[derive(Debug, PartialEq, Eq)]
@@ -387,7 +387,8 @@ impl Gather {
             }
             Wish::Stall if self.retries < RETRIES && self.ranks.iter().any(Rank::is_missing) => {
                 self.retries += 1;
-                self.look_at = Some(now + RETRY_AFTER);
+                let stall_after = self.stall_after.unwrap_or(RETRY_AFTER);
+                self.look_at = Some(now + RETRY_AFTER.min(stall_after));
                 return;
             }
             Wish::Stall => {
@@ -405,11 +406,10 @@ impl Gather {
 
     /// Returns true if the answers show that a rank has gone on.
     fn is_refuted(&self, question: &Question) -> bool {
-        question.is_void
-            || self
-                .ranks
-                .iter()
-                .any(|rank| has_gone_on(rank, question.asked_at))
+        // Each rank had been blocked for that long when it first said so.
+        let tolerance = self.stall_after.map(blocked_after).unwrap_or_default();
+        let mut ranks = self.ranks.iter();
+        question.is_void || ranks.any(|rank| has_gone_on(rank, question.asked_at, tolerance))
     }
 
     fn snapshot(&mut self, occasion: Occasion) -> Snapshot {
@@ -424,8 +424,8 @@ impl Gather {
 }
 
 /// Returns true if the answer of a rank shows that it has gone on, though it was blocked when it
-/// was asked.
-fn has_gone_on(rank: &Rank, asked_at: Instant) -> bool {
+/// was asked: it has been blocked for less than it should by more than `tolerance`.
+fn has_gone_on(rank: &Rank, asked_at: Instant, tolerance: Duration) -> bool {
     let Some(Doing::Answered(state)) = &rank.answer else {
         return false;
     };
@@ -436,7 +436,7 @@ fn has_gone_on(rank: &Rank, asked_at: Instant) -> bool {
     let expected = expected.unwrap_or_default();
     state.may_go_on
         || least
-            .is_none_or(|least| Duration::from_millis(least).saturating_add(TOLERANCE) < expected)
+            .is_none_or(|least| Duration::from_millis(least).saturating_add(tolerance) < expected)
 }
 
 fn doing(answer: &Answer) -> Doing {
@@ -452,7 +452,7 @@ fn doing(answer: &Answer) -> Doing {
 
 #[cfg(test)]
 mod tests {
-    use mpi_lite::boot::state::{RankState, ThreadState};
+    use mpi_boot::state::{RankState, ThreadState};
     use serde_bytes::ByteBuf;
 
     use super::*;

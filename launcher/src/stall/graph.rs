@@ -1,6 +1,6 @@
 //! Who can still come back: a graph of nodes that need all or one of others.
 
-use mpi_lite::boot::state::ThreadState;
+use mpi_boot::state::ThreadState;
 
 /// What a node stands for.
 #[derive(Clone, Copy, Debug)]

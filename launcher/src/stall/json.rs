@@ -1,7 +1,7 @@
 //! The report as JSON, for programs: one object, on one line.
 //! `docs/stall-json.md` has the fields.
 
-use mpi_lite::boot::state::{
+use mpi_boot::state::{
     Address, COMMUNICATORS_MAX, EndsWith, HeldMessage, LISTED_MAX, MessageKind, Operation,
     RankState, ThreadState, Wanted,
 };

@@ -1,7 +1,7 @@
 //! How large the state of a rank may be: a longer one is not from our library.
 
-use mpi_lite::boot::protocol::encode;
-use mpi_lite::boot::state::{
+use mpi_boot::protocol::encode;
+use mpi_boot::state::{
     COMMUNICATORS_MAX, FRAMES_MAX, LISTED_MAX, RUNS_MAX, RankState, STATE_MAX, THREADS_MAX,
 };
 
@@ -53,7 +53,7 @@ fn check(state: &RankState, bytes_max: usize) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use mpi_lite::boot::state::{Address, CommunicatorState, Operation, Run, ThreadState};
+    use mpi_boot::state::{Address, CommunicatorState, Operation, Run, ThreadState};
 
     use super::*;
 

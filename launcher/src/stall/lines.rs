@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use mpi_lite::boot::state::{
+use mpi_boot::state::{
     HeldMessage, LISTED_MAX, MessageKind, Operation, RankState, ThreadState, Wanted,
 };
 

@@ -24,7 +24,7 @@ mod tests;
 mod waits;
 mod words;
 
-use mpi_lite::boot::state::RankState;
+use mpi_boot::state::RankState;
 use serde::{Deserialize, Serialize};
 
 /// What all ranks of the job did at a moment.

@@ -3,9 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::mem::{Discriminant, discriminant};
 
-use mpi_lite::boot::state::{
-    HeldMessage, LISTED_MAX, MessageKind, Operation, Peer, RankState, Wanted,
-};
+use mpi_boot::state::{HeldMessage, LISTED_MAX, MessageKind, Operation, Peer, RankState, Wanted};
 
 use super::collectives::Meeting;
 use super::communicators::{Communicators, Id};

@@ -1,6 +1,6 @@
 //! The reasons of a report, one sentence each.
 
-use mpi_lite::boot::state::{FailedCall, HeldMessage, MessageKind, Operation};
+use mpi_boot::state::{FailedCall, HeldMessage, MessageKind, Operation};
 
 use super::analysis::{Finding, Link, Reason};
 use super::collectives::Mixed;

@@ -3,14 +3,20 @@
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
 
+use mpi_boot::protocol::BLOCKED_AFTER_MS;
+
 use crate::args::{Options, seconds};
 use crate::failure::{Failure, printable};
 
 /// After how long a stall is reported, unless the user sets another time.
 const AFTER: Duration = Duration::from_secs(10);
 
-/// The least time: a rank reports only after 2 s that it is blocked.
-const AFTER_MIN: Duration = Duration::from_secs(3);
+/// The least time. A report needs the answers of all ranks, and a thread that has no core gives none;
+/// but a message that a network has lost is sent again only after some tenths of a second.
+const AFTER_MIN: Duration = Duration::from_millis(500);
+
+/// The longest time after which a rank reports that it is blocked.
+const BLOCKED_MAX: Duration = Duration::from_millis(BLOCKED_AFTER_MS as u64);
 
 /// What happens when the job is stalled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,10 +73,21 @@ impl Settings {
         })
     }
 
+    /// After how long a rank reports that it is blocked, in milliseconds.
+    pub fn blocked_after_ms(&self) -> u32 {
+        u32::try_from(blocked_after(self.after).as_millis()).unwrap_or(BLOCKED_AFTER_MS)
+    }
+
     /// After how long a stall is reported; `None`: never.
     pub fn report_after(&self) -> Option<Duration> {
         (self.policy != Policy::Off).then_some(self.after)
     }
+}
+
+/// After how long a rank reports that it is blocked, if a stall is reported after `stall_after`:
+/// early enough that all have done so by then.
+pub fn blocked_after(stall_after: Duration) -> Duration {
+    (stall_after * 2 / 3).min(BLOCKED_MAX)
 }
 
 fn name(policy: Policy) -> &'static str {
@@ -91,9 +108,7 @@ pub fn policy(asked: &str, value: &OsStr) -> Result<Policy, Failure> {
     let found = all.into_iter().find(|it| value == name(*it));
     found.ok_or_else(|| {
         let shown = printable(&value.to_string_lossy());
-        Failure::usage(format!(
-            "{asked}{shown}: report, abort and off are possible"
-        ))
+        Failure::usage(format!("{asked}{shown}: expected report, abort or off"))
     })
 }
 
@@ -106,7 +121,7 @@ pub fn after(value: &OsStr, name: &str) -> Result<Duration, Failure> {
     let found = seconds(value).filter(|after| *after >= AFTER_MIN);
     found.ok_or_else(|| {
         let shown = printable(&value.to_string_lossy());
-        let least = AFTER_MIN.as_secs();
+        let least = AFTER_MIN.as_secs_f64();
         Failure::usage(format!(
             "{name} needs a number of seconds, {least} or more, not '{shown}'"
         ))
@@ -151,22 +166,36 @@ mod tests {
     }
 
     #[test]
+    fn a_rank_reports_that_it_is_blocked_after_2_s_or_two_thirds_of_a_shorter_time() {
+        for (after, blocked) in [
+            (86_400.0, 2.0),
+            (10.0, 2.0),
+            (3.0, 2.0),
+            (1.5, 1.0),
+            (0.6, 0.4),
+        ] {
+            let after = Duration::from_secs_f64(after);
+            assert_eq!(blocked_after(after), Duration::from_secs_f64(blocked));
+        }
+    }
+
+    #[test]
     fn a_wrong_value_is_shown_with_its_variable() {
         for (name, value, words) in [
             (
                 "MPILITE_STALL",
                 "yes",
-                "MPILITE_STALL=yes: report, abort and off are possible",
+                "MPILITE_STALL=yes: expected report, abort or off",
             ),
             (
                 "MPILITE_STALL_AFTER",
-                "2.9",
-                "MPILITE_STALL_AFTER needs a number of seconds, 3 or more, not '2.9'",
+                "0.4",
+                "MPILITE_STALL_AFTER needs a number of seconds, 0.5 or more, not '0.4'",
             ),
             (
                 "MPILITE_STALL_AFTER",
                 "nan",
-                "MPILITE_STALL_AFTER needs a number of seconds, 3 or more, not 'nan'",
+                "MPILITE_STALL_AFTER needs a number of seconds, 0.5 or more, not 'nan'",
             ),
         ] {
             let refusal = settings(&Options::default(), &[(name, value)]);

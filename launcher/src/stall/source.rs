@@ -11,7 +11,7 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
-use mpi_lite::boot::state::{Address, FRAMES_MAX, RankState, ThreadState};
+use mpi_boot::state::{Address, FRAMES_MAX, RankState, ThreadState};
 
 use super::module::{Place, look_up};
 

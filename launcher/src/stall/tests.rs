@@ -1,6 +1,6 @@
 //! Reports of snapshots made by hand.
 
-use mpi_lite::boot::state::{
+use mpi_boot::state::{
     Address, CommunicatorState, EndsWith, FailedCall, HeldMessage, MessageKind, Operation,
     Partitions, Peer, RankState, Run, ThreadState, Wanted,
 };
@@ -1258,7 +1258,7 @@ fn rubbish_makes_a_short_report() {
 /// Each rank is in a state of its own, with lists as long as they may be.
 #[test]
 fn the_report_of_many_long_lists_ends_with_a_count() {
-    use mpi_lite::boot::state::{COMMUNICATORS_MAX, LISTED_MAX, THREADS_MAX};
+    use mpi_boot::state::{COMMUNICATORS_MAX, LISTED_MAX, THREADS_MAX};
     let rank = |rank: u32| {
         let thread = |number| {
             let operations = (0..LISTED_MAX)

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use mpi_lite::boot::state::{
+use mpi_boot::state::{
     LISTED_MAX, MessageKind, Operation, Peer, RankState, THREADS_MAX, ThreadState,
 };
 
@@ -179,7 +179,7 @@ impl<'a> Builder<'_, 'a> {
     }
 
     fn thread(&self, shared: &mut Shared<'a>, rank: u32, thread: &'a ThreadState) -> usize {
-        use mpi_lite::boot::state::EndsWith;
+        use mpi_boot::state::EndsWith;
         let waits = operations(thread).iter().map(|operation| Wait {
             rank,
             thread,

@@ -1,6 +1,6 @@
 //! Words that the lines and the reasons share.
 
-use mpi_lite::boot::state::{
+use mpi_boot::state::{
     Address, CommunicatorState, HeldMessage, MessageKind, Operation, Partitions, Peer, RankState,
     ThreadState, Wanted,
 };
@@ -19,6 +19,10 @@ const SELF: &str = "MPI_COMM_SELF";
 pub(super) fn title(occasion: &Occasion) -> String {
     match occasion {
         Occasion::Stall { seconds } => {
+            let seconds = match seconds {
+                0 => "less than 1".into(),
+                seconds => seconds.to_string(),
+            };
             format!("the job hangs: no rank has gone on for {seconds} s (--stall-after)")
         }
         Occasion::Asked => "what the ranks do (SIGQUIT)".into(),

@@ -1,6 +1,6 @@
 //! The counters as JSON, for programs: the same as the table, and those that are zero.
 
-use mpi_lite::boot::protocol::Measure;
+use mpi_boot::protocol::Measure;
 use serde_json::{Map, Value, json};
 
 use super::{Column, Statistics};

@@ -5,7 +5,7 @@
 mod json;
 mod table;
 
-use mpi_lite::boot::protocol::{Counted, Measure};
+use mpi_boot::protocol::{Counted, Measure};
 
 use crate::args;
 use crate::failure::{Failure, printable};

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use mpi_lite::boot::protocol::Measure;
+use mpi_boot::protocol::Measure;
 
 use super::{Derived, Extent, Statistics};
 

@@ -332,7 +332,7 @@ fn example(name: &str) -> String {
     let path = programs.join("examples").join(name);
     assert!(
         path.exists(),
-        "{} is missing: cargo build -p launcher --examples",
+        "{} is missing: cargo build --examples -p mpi-lite -p launcher",
         path.display()
     );
     path.to_str()

@@ -15,10 +15,11 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use serde_bytes::ByteBuf;
 
+use super::Shared;
+use super::beside::Beside;
 use super::protocol::{
     self, ABORT_TEXT_MAX, Assignment, CARD_MAX, Counted, Frames, FromRank, PROTOCOL, ToRank,
 };
-use super::shared::{Beside, Shared};
 use super::state::RankState;
 use super::{Asked, BootError};
 use crate::hidden::scrub_stack;
@@ -58,7 +59,7 @@ impl Client {
             stream,
             frames: Frames::default(),
             beside: Beside::default(),
-            assignment: super::Single::new().assignment().clone(),
+            assignment: Assignment::alone(),
             shared: None,
             question: None,
             unsent: Vec::new(),
@@ -378,7 +379,7 @@ mod tests {
     }
 
     fn two_ranks() -> Assignment {
-        let mut assignment = super::super::Single::new().assignment().clone();
+        let mut assignment = Assignment::alone();
         assignment.size = 2;
         assignment.hosts = Hosts::of(&["localhost", "b"]);
         assignment

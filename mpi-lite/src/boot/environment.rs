@@ -10,8 +10,8 @@ use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 
 use super::SIZE;
-use super::foreign::foreign_marks;
 use super::protocol::BOOT_FD;
+use mpi_boot::launchers::foreign_marks;
 
 /// Each of these alone leads to a launcher or to the server of a process manager.
 const LEADING: [&str; 4] = [BOOT_FD, "PMI_FD", "PMI_PORT", "PMIX_NAMESPACE"];

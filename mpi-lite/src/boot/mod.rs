@@ -25,18 +25,14 @@
 //!     | Finalized or Abort ----------> |
 //! ```
 
-pub mod address;
+mod beside;
 mod client;
 mod environment;
 mod foreign;
 mod managed;
 mod pmi;
 mod pmix;
-pub mod protocol;
-mod secret;
-mod shared;
 mod single;
-pub mod state;
 mod waiting;
 
 use std::ffi::OsString;
@@ -44,19 +40,13 @@ use std::os::fd::{OwnedFd, RawFd};
 use std::time::Duration;
 
 pub use client::Client;
-pub use foreign::foreign_marks;
 pub use managed::Managed;
-pub use protocol::{Assignment, Counted};
-pub use secret::{SECRET_BYTES, Secret};
-pub use shared::Shared;
+pub use mpi_boot::protocol::{Assignment, Counted};
+pub use mpi_boot::secret::{SECRET_BYTES, Secret};
+pub use mpi_boot::shared::Shared;
+pub use mpi_boot::{hex, protocol, state};
 pub use single::Single;
 use state::RankState;
-
-/// Bytes as hexadecimal digits.
-#[must_use]
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
 
 /// What can go wrong between a rank and its launcher.
 #[derive(Debug, thiserror::Error)]

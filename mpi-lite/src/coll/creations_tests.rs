@@ -10,8 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use rmpp_core::sim::{Faults, Rng};
+use rmpp_core::Rng;
 use rmpp_core::{Caps, Config};
+use rmpp_sim::Faults;
 
 use super::Barrier;
 use crate::clock::{Clock, Instant};

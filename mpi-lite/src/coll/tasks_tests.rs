@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rmpp_core::Config;
-use rmpp_core::sim::Faults;
+use rmpp_sim::Faults;
 
 use super::*;
 use crate::clock::{Clock, Instant};

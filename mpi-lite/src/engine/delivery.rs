@@ -113,11 +113,11 @@ impl Delivery {
             is_closing: false,
             leftovers: Leftovers::default(),
             unwaited: Vec::new(),
+            unheard: UnheardPeers::new(settings.lost_s),
             settings,
             counters: Messages::default(),
             letters: Vec::new(),
             notices: Vec::new(),
-            unheard: UnheardPeers::default(),
             has_deferred: false,
             watch: Watch::default(),
         }

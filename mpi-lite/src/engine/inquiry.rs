@@ -10,9 +10,6 @@ use crate::boot::Asked;
 use crate::boot::state::RankState;
 use crate::clock::Instant;
 
-/// A rank is blocked if nothing has come for its threads for this long.
-const BLOCKED: Duration = Duration::from_secs(2);
-
 /// The threads of a process have this long to describe themselves: threads that are not known to
 /// wait, and those that are. A machine that is busy wakes them late.
 const WINDOW: Duration = Duration::from_millis(300);
@@ -28,6 +25,9 @@ pub(super) const LOOK: Duration = Duration::from_millis(200);
 pub trait Launcher: fmt::Debug + Send {
     /// Readable if something has come.
     fn descriptor(&self) -> BorrowedFd<'_>;
+
+    /// A rank is blocked if nothing has come for its threads for this long.
+    fn blocked_after(&self) -> Duration;
 
     /// Takes what has come.
     fn take(&mut self) -> Asked;
@@ -54,6 +54,7 @@ struct Open {
 #[derive(Debug)]
 pub(super) struct Inquiry {
     launcher: Box<dyn Launcher>,
+    blocked_after: Duration,
     open: Option<Open>,
     /// The blockage that was reported: since when.
     reported: Option<Instant>,
@@ -65,6 +66,7 @@ pub(super) struct Inquiry {
 impl Inquiry {
     pub(super) fn new(launcher: Box<dyn Launcher>) -> Self {
         Self {
+            blocked_after: launcher.blocked_after(),
             launcher,
             open: None,
             reported: None,
@@ -110,7 +112,7 @@ impl Inquiry {
         if self.reported.is_some() && self.reported != since && self.launcher.resumed() {
             self.reported = None;
         }
-        let long = |since: &Instant| now.since(*since) >= BLOCKED;
+        let long = |since: &Instant| now.since(*since) >= self.blocked_after;
         if self.reported.is_none()
             && let Some(since) = since.filter(long)
             && self.launcher.blocked(now.since(since))

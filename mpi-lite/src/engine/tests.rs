@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use rmpp_core::Config;
-use rmpp_core::sim::Faults;
+use rmpp_sim::Faults;
 
 use super::matching::Pattern;
 use super::ports::Port;

@@ -23,8 +23,8 @@ use std::sync::Arc;
 
 pub use cores::{CORES_MAX, Cores};
 use doorbells::Doorbells;
+pub use segment::RANKS_MAX;
 use segment::Segment;
-pub use segment::{RANKS_MAX, segment_bytes};
 use wakeup::{Wakeup, Watch};
 
 use crate::config::CopyAcross;

@@ -1,15 +1,5 @@
-//! The memory that all ranks of a node share, and its layout.
-//!
-//! ```text
-//!  area of rank 0 | area of rank 1 | ...      what all ranks may read
-//!  pair 0 -> 0    | pair 0 -> 1    | ...      one channel for each ordered pair
-//!  reply 0, 0     | reply 0, 1     | reply 1, 1 | ...   what two ranks pass to each other
-//!  place 0: slot of rank 0 | of rank 1 | ...   where communicators meet (`site`)
-//!  place 0: payloads of rank 0 | of rank 1 | ...   what does not fit a slot's line
-//!  exchange buffers of rank 0 | of rank 1 | ... what a rank exchanges with all others (`exchange`)
-//! ```
-//! The launcher makes it, zeroed and sealed: nobody can shorten it. Pages that nobody uses are
-//! never allocated, so a job of 256 ranks costs what it uses.
+//! The memory that all ranks of a node share: the types of its parts, and the mapping. Where they
+//! lie: [`mpi_boot::node_memory`].
 #![expect(unsafe_code, reason = "maps memory and gives out references into it")]
 
 use core::cell::UnsafeCell;
@@ -18,11 +8,17 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
+pub(crate) use mpi_boot::node_memory::{
+    AHEAD, BODIES, PAYLOAD_BYTES, PAYLOADS, REPLY_BUFFER_BYTES,
+};
+use mpi_boot::node_memory::{
+    AREA_BYTES, MEMBER_SLOT_BYTES, PAIR_BYTES, REPLY_BYTES, bytes_of, exchange_at, pairs_at,
+    payloads_at, replies_at, reply_number, slots_at,
+};
+pub use mpi_boot::node_memory::{EXCHANGE_BYTES, PLACES, RANKS_MAX};
+
 use super::cores::Seen;
 use crate::memory::Span;
-
-/// Most ranks of a node that share memory.
-pub const RANKS_MAX: u32 = 1024;
 
 /// Slots of a pair: with the line before them they fill two pages.
 pub(crate) const SLOTS: usize = 127;
@@ -30,31 +26,8 @@ pub(crate) const SLOTS: usize = 127;
 /// Words of a slot beside its sequence word.
 pub(crate) const WORDS: usize = 7;
 
-/// Bytes of a pair's ring of bodies.
-pub(crate) const BODIES: usize = 1 << 18;
-
-/// Bytes of the reply buffer of two ranks, which goes to and fro with their reply slot.
-pub(crate) const REPLY_BYTES: usize = 1 << 18;
-
 /// Long messages of a pair that both sides may copy at once: they fill a page.
 pub(crate) const TRANSFERS: usize = 64;
-
-/// Places at which communicators meet. Each costs its ranks a bit in an agreement, and memory only
-/// once it is used.
-pub const PLACES: u32 = 64;
-
-/// Epochs in a row to which a rank can bring something before the first of them is read.
-pub(crate) const AHEAD: usize = 16;
-
-/// Bytes of a payload.
-pub(crate) const PAYLOAD_BYTES: usize = 4096;
-
-/// Payloads of a rank at a place: for what it brings, and two for results.
-pub(crate) const PAYLOADS: usize = AHEAD + 2;
-
-/// Bytes that a rank gives to all others at a time, or gets from them: 64 for each of the most
-/// ranks that a node can have.
-pub const EXCHANGE_BYTES: usize = 1 << 16;
 
 /// Bit of [`Area::attention`]: the rank sleeps and must be woken.
 pub(crate) const ASLEEP: u32 = 1;
@@ -118,7 +91,7 @@ pub(crate) struct Pair {
 #[repr(C, align(4096))]
 pub(crate) struct Reply {
     pub(crate) slot: Slot,
-    body: UnsafeCell<[u8; REPLY_BYTES]>,
+    body: UnsafeCell<[u8; REPLY_BUFFER_BYTES]>,
 }
 
 // SAFETY: both sides reach the bytes through raw pointers only; the slot's sequence word hands them
@@ -129,7 +102,7 @@ impl Reply {
     /// The `bytes` bytes at `at` of the buffer; `None` if they do not lie within it.
     #[inline(always)]
     pub(crate) fn part(&self, at: usize, bytes: usize) -> Option<Span> {
-        let is_within = at <= REPLY_BYTES && bytes <= REPLY_BYTES - at;
+        let is_within = at <= REPLY_BUFFER_BYTES && bytes <= REPLY_BUFFER_BYTES - at;
         // SAFETY: within the buffer. Only the side that has the reply slot writes it. The other
         // side reads what slots have named, before it has the reply slot itself.
         is_within.then(|| unsafe { Span::new(self.body.get().cast::<u8>().add(at), bytes) })
@@ -321,48 +294,10 @@ impl Area {
     }
 }
 
-const _: () = assert!(size_of::<Pair>() == 8192 + 4096 + BODIES && size_of::<Area>() == 448);
-const _: () = assert!(
-    size_of::<MemberSlot>() == (2 * AHEAD + 6) * 64
-        && size_of::<Payloads>() == PAYLOADS * PAYLOAD_BYTES
-);
-
-/// Bytes of the areas, in whole pages.
-const fn area_bytes(ranks: u32) -> u64 {
-    (ranks as u64 * size_of::<Area>() as u64).next_multiple_of(4096)
-}
-
-/// Where the replies begin.
-const fn replies_at(ranks: u32) -> u64 {
-    area_bytes(ranks) + ranks as u64 * ranks as u64 * size_of::<Pair>() as u64
-}
-
-/// The number of the reply of two ranks, or of the replies of all ranks below `high`.
-const fn reply_number(low: u32, high: u32) -> u64 {
-    high as u64 * (high as u64 + 1) / 2 + low as u64
-}
-
-/// Where the slots begin.
-const fn slots_at(ranks: u32) -> u64 {
-    replies_at(ranks) + reply_number(0, ranks) * size_of::<Reply>() as u64
-}
-
-/// Where the payloads begin.
-const fn bags_at(ranks: u32) -> u64 {
-    let slots = PLACES as u64 * ranks as u64 * size_of::<MemberSlot>() as u64;
-    slots_at(ranks) + slots.next_multiple_of(4096)
-}
-
-/// Where the exchange buffers begin: for sends, for receives, then those of the places.
-const fn exchange_at(ranks: u32) -> u64 {
-    bags_at(ranks) + PLACES as u64 * ranks as u64 * size_of::<Payloads>() as u64
-}
-
-/// Bytes of the memory that `ranks` ranks share.
-#[must_use]
-pub const fn segment_bytes(ranks: u32) -> u64 {
-    exchange_at(ranks) + (2 + PLACES as u64) * ranks as u64 * EXCHANGE_BYTES as u64
-}
+const _: () = assert!(size_of::<Area>() == AREA_BYTES && size_of::<Pair>() == PAIR_BYTES);
+const _: () = assert!(size_of::<Reply>() == REPLY_BYTES);
+const _: () = assert!(size_of::<MemberSlot>() == MEMBER_SLOT_BYTES);
+const _: () = assert!(size_of::<Payloads>() == PAYLOADS * PAYLOAD_BYTES);
 
 /// The mapped memory.
 #[derive(Clone, Copy, Debug)]
@@ -391,10 +326,10 @@ impl Base {
         let at = |offset: u64| start.wrapping_add(offset as usize);
         Box::leak(Box::new(Self {
             areas: start,
-            pairs: at(area_bytes(ranks)),
+            pairs: at(pairs_at(ranks)),
             replies: at(replies_at(ranks)),
             slots: at(slots_at(ranks)),
-            payloads: at(bags_at(ranks)),
+            payloads: at(payloads_at(ranks)),
             exchange: at(exchange_at(ranks)),
         }))
     }
@@ -407,7 +342,7 @@ impl Segment {
     /// # Errors
     /// The memory is smaller than `ranks` ranks need, or the system does not map it.
     pub(crate) fn map(memory: &OwnedFd, ranks: u32) -> io::Result<Self> {
-        let bytes = segment_bytes(ranks);
+        let bytes = bytes_of(ranks);
         let has = rustix::fs::fstat(memory)?.st_size;
         if ranks > RANKS_MAX || u64::try_from(has).unwrap_or(0) < bytes {
             let what = format!("{has} bytes are too few for {ranks} ranks");
@@ -435,7 +370,7 @@ impl Segment {
     /// Memory of this process alone, for ranks that are all in it: Miri has no other.
     #[cfg(test)]
     pub(crate) fn alone(ranks: u32) -> Self {
-        let bytes = usize::try_from(segment_bytes(ranks)).expect("a few ranks");
+        let bytes = usize::try_from(bytes_of(ranks)).expect("a few ranks");
         let layout = std::alloc::Layout::from_size_align(bytes, 4096).expect("a few ranks");
         // SAFETY: there are more than no bytes; nobody frees them.
         let base = unsafe { std::alloc::alloc_zeroed(layout) };
@@ -511,16 +446,5 @@ impl Segment {
         assert!(number < (2 + PLACES as usize) * self.ranks as usize);
         // SAFETY: as above; any bytes are a valid buffer.
         unsafe { &*self.base.exchange.cast::<ExchangeBuffer>().add(number) }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_memory_of_many_ranks_is_bounded() {
-        assert!(segment_bytes(256) < 1 << 35);
-        assert!(segment_bytes(RANKS_MAX) < 1 << 39);
     }
 }

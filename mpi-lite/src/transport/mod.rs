@@ -13,16 +13,22 @@
 
 mod cards;
 mod contract;
+#[cfg(feature = "laboratory")]
+pub mod laboratory;
 mod link;
 mod links;
 mod loopback;
 mod message;
-mod names;
+mod one_of;
 mod ports;
 pub mod shm;
 #[cfg(feature = "sim")]
 pub mod sim;
 mod sink;
+#[cfg_attr(
+    not(feature = "laboratory"),
+    allow(dead_code, reason = "packet protocols use more of it than TCP")
+)]
 mod streams;
 mod tallies;
 #[cfg(feature = "sim")]
@@ -39,7 +45,7 @@ pub use link::Link;
 pub use links::Links;
 pub use loopback::Loopback;
 pub use message::{Arrival, ENVELOPE_BYTES, EnvelopeBytes, Outbound, Refusal, Token};
-pub use names::{Named, TRANSPORTS, named, possible};
+pub use mpi_boot::transports::{Named, TRANSPORTS, named, possible};
 pub use shm::Shm;
 #[cfg(test)]
 use sink::told;

@@ -5,12 +5,13 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use rmpp_core::sim::{Faults, Network};
 use rmpp_core::{Caps, Config, FAST_HEADER_BYTES, NodeId};
+use rmpp_sim::{Faults, Network};
 
+use super::laboratory::Piped;
+use super::laboratory::pipe::{Pipe, Setup};
 use super::udp::Rmpp;
-use super::udp::protocol::pipe::{Pipe, Setup};
-use super::udp::protocol::{Piped, Protocol, Route, Run};
+use super::udp::protocol::{Protocol, Route, Run};
 use super::{
     Arrival, Capabilities, Landing, Outbound, PeerId, Progress, Refusal, Sink, Tallies, Transport,
 };

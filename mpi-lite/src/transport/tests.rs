@@ -5,8 +5,7 @@ use std::net::Ipv4Addr;
 
 use rmpp_core::Caps;
 
-use super::udp::protocol::pipe::Pipe;
-use super::udp::protocol::{Piped, Protocol};
+use super::udp::protocol::Protocol;
 use super::udp::{Bound, Card};
 use super::*;
 use crate::clock::{Clock, Instant};
@@ -113,12 +112,41 @@ fn udp(change: impl Fn(&mut Settings)) -> Rig {
     udp_of::<udp::Rmpp>(2, change).0
 }
 
-/// Two ranks with a protocol of streams between them.
-fn piped<P: Pipe>(change: impl Fn(&mut Settings)) -> Rig
+/// How the settings of a rig differ from those by default.
+type Change<'a> = &'a dyn Fn(&mut Settings);
+
+/// Two ranks with a packet protocol over UDP between them.
+fn two<P: Protocol>(change: Change<'_>) -> Rig
 where
-    Link: From<Udp<Piped<P>>>,
+    Link: From<Udp<P>>,
 {
-    udp_of::<Piped<P>>(2, change).0
+    udp_of::<P>(2, change).0
+}
+
+/// What makes two ranks.
+type Make = fn(Change<'_>) -> Rig;
+
+/// The packet protocols of the laboratory, by name, if it is built.
+const LABORATORY: &[&[(&str, Make)]] = &[
+    #[cfg(feature = "laboratory")]
+    {
+        use super::laboratory::{GoBackN, Piped, Sctp, Unet};
+        &[
+            ("gobackn", two::<Piped<GoBackN>>),
+            ("unet", two::<Piped<Unet>>),
+            ("sctp", two::<Piped<Sctp>>),
+        ]
+    },
+];
+
+/// Each packet protocol, by name, with these settings.
+fn packet_protocols(change: Change<'_>) -> Vec<(&'static str, Rig)> {
+    let others = LABORATORY.iter().copied().flatten();
+    let others = others.map(|(name, make)| (*name, make(change)));
+    [("rmpp", two::<udp::Rmpp>(change))]
+        .into_iter()
+        .chain(others)
+        .collect()
 }
 
 /// `ranks` ends, and what they tell of themselves.
@@ -172,7 +200,7 @@ fn shared(copies_across: bool) -> Rig {
 
 #[cfg(feature = "sim")]
 fn simulated_as(guest: sim::Guest, packet_bytes: usize, loss_ppm: u32) -> Rig {
-    let air = sim::Air::new(2, 4711, rmpp_core::sim::Faults::lossy(loss_ppm));
+    let air = sim::Air::new(2, 4711, rmpp_sim::Faults::lossy(loss_ppm));
     let config = rmpp_core::Config::classic(2, packet_bytes);
     let links = (0..2).map(|me| Link::simulated(guest, &air, PeerId(me), &config));
     Rig {
@@ -185,37 +213,22 @@ fn simulated_as(guest: sim::Guest, packet_bytes: usize, loss_ppm: u32) -> Rig {
 /// Each protocol of streams, by name.
 fn rigs_of_streams() -> Vec<(&'static str, Rig)> {
     let small = |settings: &mut Settings| settings.packet_bytes = Some(1000);
-    let tagged = |settings: &mut Settings| settings.secure = Some(Secure::Tag);
-    let sealed = |settings: &mut Settings| settings.secure = Some(Secure::Encrypt);
-    let mut rigs = vec![
-        ("gobackn", piped::<udp::GoBackN>(|_| {})),
-        (
-            "gobackn, packets of 1000 bytes",
-            piped::<udp::GoBackN>(small),
-        ),
-        ("gobackn, tagged", piped::<udp::GoBackN>(tagged)),
-        ("gobackn, encrypted", piped::<udp::GoBackN>(sealed)),
-        (
-            "gobackn, a bad network",
-            piped::<udp::GoBackN>(on_a_bad_network(small)),
-        ),
-        ("unet", piped::<udp::Unet>(|_| {})),
-        ("unet, packets of 1000 bytes", piped::<udp::Unet>(small)),
-        ("unet, tagged", piped::<udp::Unet>(tagged)),
-        ("unet, encrypted", piped::<udp::Unet>(sealed)),
-        (
-            "unet, a bad network",
-            piped::<udp::Unet>(on_a_bad_network(small)),
-        ),
-        ("sctp", piped::<udp::Sctp>(|_| {})),
-        ("sctp, packets of 1000 bytes", piped::<udp::Sctp>(small)),
-        ("sctp, tagged", piped::<udp::Sctp>(tagged)),
-        ("sctp, encrypted", piped::<udp::Sctp>(sealed)),
-        (
-            "sctp, a bad network",
-            piped::<udp::Sctp>(on_a_bad_network(small)),
-        ),
+    let bad = on_a_bad_network(small);
+    let ways: [(&str, Change<'_>); 5] = [
+        ("as by default", &|_| {}),
+        ("packets of 1000 bytes", &small),
+        ("tagged", &|settings| settings.secure = Some(Secure::Tag)),
+        ("encrypted", &|settings| {
+            settings.secure = Some(Secure::Encrypt)
+        }),
+        ("a bad network", &bad),
     ];
+    let mut rigs = Vec::new();
+    for (protocol, make) in LABORATORY.iter().copied().flatten() {
+        for (way, change) in ways {
+            rigs.push((&*format!("{protocol}, {way}").leak(), make(change)));
+        }
+    }
     #[cfg(feature = "sim")]
     for (name, guest) in [
         ("gobackn, simulated", sim::Guest::GoBackN),
@@ -231,7 +244,7 @@ fn rigs_of_streams() -> Vec<(&'static str, Rig)> {
 #[cfg(feature = "sim")]
 fn simulated(packet_bytes: usize, loss_ppm: u32, profile: &str) -> Rig {
     use rmpp_core::Config;
-    use rmpp_core::sim::Faults;
+    use rmpp_sim::Faults;
     let air = sim::Air::new(2, 4711, Faults::lossy(loss_ppm));
     let config = Config::with_caps(2, packet_bytes, caps(profile));
     let links = (0..2)
@@ -763,12 +776,7 @@ fn full_packets_of_any_length_pass_under_every_seal() {
             let change = |settings: &mut Settings| {
                 (settings.secure, settings.packet_bytes) = (Some(secure), packet_bytes);
             };
-            for (transport, rig) in [
-                ("rmpp", udp(change)),
-                ("gobackn", piped::<udp::GoBackN>(change)),
-                ("unet", piped::<udp::Unet>(change)),
-                ("sctp", piped::<udp::Sctp>(change)),
-            ] {
+            for (transport, rig) in packet_protocols(&change) {
                 let name = format!("{transport}, {secure}, packets of {packet_bytes:?} bytes");
                 fill_packets(&name, rig);
             }
@@ -818,12 +826,7 @@ fn a_network_to_order_is_named_only_if_it_lets_nothing_through_and_else_a_firewa
         let change = |settings: &mut Settings| {
             (settings.network, settings.lost_s) = (Some(network), LOST_S);
         };
-        for mut rig in [
-            udp(change),
-            piped::<udp::GoBackN>(change),
-            piped::<udp::Unet>(change),
-            piped::<udp::Sctp>(change),
-        ] {
+        for (_, mut rig) in packet_protocols(&change) {
             let envelope = envelope(1);
             let message = outbound(&envelope, Span::EMPTY, Token(1));
             rig.links[0].send(PeerId(1), message).unwrap();

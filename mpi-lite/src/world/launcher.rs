@@ -16,6 +16,7 @@ use crate::engine::Launcher;
 pub(super) struct Channel {
     boot: Arc<Mutex<Boot>>,
     descriptor: OwnedFd,
+    blocked_after: Duration,
 }
 
 impl Channel {
@@ -24,10 +25,12 @@ impl Channel {
     /// # Errors
     /// The system has no more file descriptors.
     pub(super) fn new(boot: &Arc<Mutex<Boot>>) -> std::io::Result<Option<Self>> {
-        let descriptor = boot.lock().descriptor()?;
-        Ok(descriptor.map(|descriptor| Self {
+        let locked = boot.lock();
+        let ms = locked.assignment().blocked_after_ms;
+        Ok(locked.descriptor()?.map(|descriptor| Self {
             boot: Arc::clone(boot),
             descriptor,
+            blocked_after: Duration::from_millis(ms.into()),
         }))
     }
 }
@@ -35,6 +38,10 @@ impl Channel {
 impl Launcher for Channel {
     fn descriptor(&self) -> BorrowedFd<'_> {
         self.descriptor.as_fd()
+    }
+
+    fn blocked_after(&self) -> Duration {
+        self.blocked_after
     }
 
     fn take(&mut self) -> Asked {

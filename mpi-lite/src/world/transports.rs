@@ -10,9 +10,9 @@ use crate::clock::Clock;
 use crate::config::Settings;
 use crate::error::Result;
 use crate::transport::tcp::{self, Sharing};
-use crate::transport::udp::protocol::{GoBackN, Piped, Protocol, Sctp, Unet};
+use crate::transport::udp::protocol::Protocol;
 use crate::transport::udp::{Bound, Rmpp, agree};
-use crate::transport::{Link, PeerId, Udp, possible, read_cards};
+use crate::transport::{Link, PeerId, Udp, named, possible, read_cards};
 
 /// Makes the link to the ranks of other nodes. Blocks until all ranks have come as far.
 type Maker = fn(Ground<'_>) -> Result<Link>;
@@ -28,31 +28,50 @@ pub(super) struct Ground<'a> {
 }
 
 /// How each transport makes its link to other nodes.
-const MAKERS: &[(&str, Maker)] = &[
-    ("auto", udp::<Rmpp>),
-    ("shm", udp::<Rmpp>),
-    ("rmpp", udp::<Rmpp>),
-    ("gobackn", udp::<Piped<GoBackN>>),
-    ("unet", udp::<Piped<Unet>>),
-    ("sctp", udp::<Piped<Sctp>>),
-    ("tcp", |ground| tcp(ground, Sharing::Pair)),
-    ("tcp-trc", |ground| tcp(ground, Sharing::Channel)),
-    ("loopback", nowhere),
+const MAKERS: &[&[(&str, Maker)]] = &[
+    &[
+        ("auto", udp::<Rmpp>),
+        ("shm", udp::<Rmpp>),
+        ("rmpp", udp::<Rmpp>),
+        ("tcp", |ground| tcp(ground, Sharing::Pair)),
+        ("loopback", nowhere),
+    ],
+    #[cfg(feature = "laboratory")]
+    {
+        use crate::transport::laboratory::{GoBackN, Piped, Sctp, Unet};
+        &[
+            ("gobackn", udp::<Piped<GoBackN>>),
+            ("unet", udp::<Piped<Unet>>),
+            ("sctp", udp::<Piped<Sctp>>),
+            ("tcp-trc", |ground| tcp(ground, Sharing::Channel)),
+        ]
+    },
 ];
 
 /// The link to the ranks of other nodes.
 ///
 /// # Errors
-/// `Start`, in words: an unknown transport, a setting, or the system.
+/// `Start`, in words: a transport that is unknown or not built, a setting, or the system.
 pub(super) fn join(ground: Ground<'_>) -> Result<Link> {
     let name = &ground.assignment.transport;
-    let Some((_, make)) = MAKERS.iter().find(|it| it.0 == name) else {
-        return Err(failed(format!(
-            "the transport {name:?} is unknown: {}",
-            possible()
-        )));
+    let mut makers = MAKERS.iter().copied().flatten();
+    let Some((_, make)) = makers.find(|it| it.0 == name) else {
+        return Err(failed(why_not(name)));
     };
     make(ground)
+}
+
+/// Why nothing makes a link of the transport `name`.
+fn why_not(name: &str) -> String {
+    if named(name).is_some_and(|it| it.is_of_laboratory) {
+        format!(
+            "the transport {name:?} is not in this library, which was built without cargo's \
+             feature \"laboratory\": `make install` builds with it, and so does `cargo build \
+             --release --package mpi-capi --features laboratory`"
+        )
+    } else {
+        format!("the transport {name:?} is unknown: {}", possible())
+    }
 }
 
 fn nowhere(ground: Ground<'_>) -> Result<Link> {
@@ -110,13 +129,33 @@ fn oversubscribed(assignment: &Assignment) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
-    use crate::transport::TRANSPORTS;
+    use crate::transport::{Named, TRANSPORTS};
 
     #[test]
-    fn each_transport_that_has_a_name_can_be_made() {
-        let made: Vec<_> = MAKERS.iter().map(|it| it.0).collect();
-        let named: Vec<_> = TRANSPORTS.iter().map(|it| it.name).collect();
-        assert_eq!(made, named);
+    fn each_transport_that_has_a_name_can_be_made_if_it_is_built() {
+        let has_laboratory = MAKERS.len() > 1;
+        let is_built = |it: &&Named| has_laboratory || !it.is_of_laboratory;
+        let named = TRANSPORTS.iter().filter(is_built).map(|it| it.name);
+        let made = MAKERS.iter().copied().flatten().map(|it| it.0);
+        assert_eq!(BTreeSet::from_iter(made), BTreeSet::from_iter(named));
+    }
+
+    #[test]
+    fn a_transport_that_is_not_built_is_told_from_an_unknown_one() {
+        for transport in TRANSPORTS.iter().filter(|it| it.is_of_laboratory) {
+            let line = why_not(transport.name);
+            assert_eq!(line.lines().count(), 1, "{line}");
+            for part in [transport.name, "make install", "--features laboratory"] {
+                assert!(line.contains(part), "{part}: {line}");
+            }
+        }
+        let unknown = why_not("ib");
+        assert!(
+            unknown.starts_with("the transport \"ib\" is unknown: auto, "),
+            "{unknown}"
+        );
     }
 }

@@ -9,7 +9,7 @@ use mpi_lite::ids::{Context, Mode};
 use mpi_lite::transport::sim::Air;
 use mpi_lite::transport::tap::{Announced, Heard, Tap};
 use mpi_lite::transport::{Link, Links, Loopback, PeerId, Progress};
-use rmpp_core::sim::Faults;
+use rmpp_sim::Faults;
 
 use crate::oracle::{Label, MessageId, Oracle, ReceiveId, Wanted};
 use crate::plan::Plan;

@@ -5,8 +5,8 @@ use std::time::Duration;
 use mpi_lite::config::Settings;
 use mpi_lite::ids::Context;
 use mpi_lite::transport::sim::Guest;
-use rmpp_core::sim::Faults;
 use rmpp_core::{Caps, Config};
+use rmpp_sim::Faults;
 
 use crate::rng::Rng;
 

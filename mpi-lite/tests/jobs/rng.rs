@@ -1,6 +1,6 @@
 //! The seeded generator of the core, and the clauses in which a program is drawn from it.
 
-use rmpp_core::sim::Rng as Words;
+use rmpp_core::Rng as Words;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Rng(Words);

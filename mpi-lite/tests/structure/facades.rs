@@ -12,7 +12,7 @@ use super::source::{files_below, is_apart};
 const CORE: &str = "../rmpp-core/src";
 const LIBRARY: &str = "src";
 
-/// The file by which the simulator looks into an endpoint: it exists with the feature `sim` alone.
+/// The file by which the simulator looks into an endpoint, with the feature `simulated` alone.
 const OF_SIMULATOR: &str = "endpoint/survey.rs";
 
 /// A type or trait, where it is to be found, and how many methods it may have. The limits only

@@ -1,8 +1,9 @@
-//! What stands above `transport/` knows the contract, and no transport by its name.
+//! What stands above `transport/` knows the contract, and no transport by its name. The laboratory
+//! has few doors.
 //!
 //! `world/` may name them, since it makes the links.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proc_macro2::{TokenStream, TokenTree};
 use syn::visit::{self, Visit};
@@ -13,9 +14,29 @@ use super::source::{files_of, is_apart};
 const ABOVE: [&str; 4] = ["peers", "engine", "comm", "coll"];
 
 /// Modules and types of the transports.
-const TRANSPORTS: [&str; 20] = [
-    "shm", "udp", "tcp", "rmpp", "gobackn", "unet", "sctp", "streams", "loopback", "sim", "tap",
-    "Shm", "Udp", "Tcp", "GoBackN", "Unet", "Sctp", "Piped", "Loopback", "Sim",
+const TRANSPORTS: [&str; 22] = [
+    "shm",
+    "udp",
+    "tcp",
+    "rmpp",
+    "gobackn",
+    "unet",
+    "sctp",
+    "streams",
+    "loopback",
+    "sim",
+    "tap",
+    "Shm",
+    "Udp",
+    "Tcp",
+    "GoBackN",
+    "Unet",
+    "Sctp",
+    "Piped",
+    "Loopback",
+    "Sim",
+    "laboratory",
+    "Laboratory",
 ];
 
 /// How often each file names a transport today. This list only shrinks; each line says for what.
@@ -102,6 +123,33 @@ fn no_module_above_the_transport_names_a_transport_except_the_listed_ones() {
         found, standing,
         "found, and listed: less is to be struck off the list"
     );
+}
+
+/// The condition by which the laboratory is there, and how often it may stand in the library: at
+/// modules, the variant of `Uncommon`, the makers, and unit tests.
+const CONDITION: &str = "feature = \"laboratory\"";
+const CONDITIONS: usize = 5;
+
+/// The files outside `transport/laboratory/` that may name something inside.
+const DOORS: [&str; 3] = [
+    "transport/link.rs",
+    "transport/sim.rs",
+    "world/transports.rs",
+];
+
+#[test]
+fn the_laboratory_has_few_doors() {
+    let files = files_of(&["transport", "world"]);
+    let is_outside = |it: &&(String, String)| !it.0.starts_with("transport/laboratory/");
+    let names_it = |it: &&(String, String)| it.1.contains("laboratory::");
+    let doors = files.iter().filter(is_outside).filter(names_it);
+    let doors: BTreeSet<_> = doors.map(|it| it.0.as_str()).collect();
+    assert_eq!(doors, BTreeSet::from(DOORS));
+
+    let unit_tests = include_str!("../../src/transport/tests.rs");
+    let texts = files.iter().map(|it| it.1.as_str()).chain([unit_tests]);
+    let count: usize = texts.map(|text| text.matches(CONDITION).count()).sum();
+    assert!((1..=CONDITIONS).contains(&count), "{count}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ mod messages;
 mod queues;
 mod round_trip;
 mod runs;
-#[cfg(feature = "sim")]
+#[cfg(feature = "simulated")]
 mod survey;
 mod transmit;
 mod turns;
@@ -19,7 +19,7 @@ mod window;
 
 pub use awaited::Awaited;
 pub use messages::{IncomingMessages, OutgoingMessages};
-#[cfg(feature = "sim")]
+#[cfg(feature = "simulated")]
 pub use survey::Survey;
 
 use alloc::collections::VecDeque;
@@ -49,7 +49,7 @@ use crate::timers::Timeouts;
 ///
 /// The layer above keeps an `Out` with each message that it sends and an `In` with each one that it
 /// receives, for example the places of their bytes. The endpoint does not look at them.
-#[cfg_attr(feature = "sim", derive(Clone, Hash))]
+#[cfg_attr(feature = "simulated", derive(Clone, Hash))]
 pub struct Endpoint<Out = (), In = ()> {
     me: u32,
     config: Config,

@@ -157,8 +157,8 @@ impl<Out, In> Endpoint<Out, In> {
         self.paths[to as usize].backoff = 0;
     }
 
-    /// An answer to one of the packets that went out from `first`, if that is known, to `last`, not
-    /// when answers come. Returns true if the estimate begins anew.
+    /// Handles an answer at an unusual time, to a packet sent between `first` (if known) and
+    /// `last`. Returns true if the estimate begins anew.
     // Rule T.
     fn note_unusual(
         &mut self,

@@ -1,4 +1,4 @@
-//! A look inside for the simulator's checker; exists only with the feature `sim`.
+//! A look inside for the simulator's checker; exists only with the feature `simulated`.
 
 use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
@@ -40,11 +40,11 @@ impl<Out, In> Endpoint<Out, In> {
     /// Counts everything; takes time in proportion to the messages held.
     #[must_use]
     pub fn survey(&self) -> Survey {
-        let receiving = || {
-            self.incoming
-                .iter()
-                .filter(|(_, m)| m.state == State::Receiving)
-        };
+        let receiving = self.incoming.iter().map(|it| it.1);
+        let receiving = receiving.filter(|m| m.state == State::Receiving);
+        let (in_grant, granted) = receiving.fold((0, 0), |(count, sum), m| {
+            (count + 1, sum + u64::from(m.granted()))
+        });
         let done = self.done.len();
         let mix = |digest: u64, number: u32| {
             (digest ^ u64::from(number)).wrapping_mul(0x0000_0100_0000_01b3)
@@ -54,8 +54,8 @@ impl<Out, In> Endpoint<Out, In> {
             incoming_live: self.incoming.len() + usize::from(self.fresh.is_some()) - done,
             incoming_done: done,
             outstanding: self.grants.outstanding(),
-            granted: receiving().map(|(_, m)| u64::from(m.granted())).sum(),
-            in_grant: receiving().count() as u64,
+            granted,
+            in_grant,
             numbers: self
                 .peers
                 .iter()
@@ -68,21 +68,12 @@ impl<Out, In> Endpoint<Out, In> {
     #[must_use]
     pub fn stranded(&self) -> Option<OutgoingId> {
         let queued = |key: &&Key| self.outgoing.find(**key).is_some();
-        let ready = self.outgoing.iter().filter(|(_, m)| m.ready).count();
-        assert_eq!(
-            self.ready.iter().filter(queued).count(),
-            ready,
-            "queued once each"
-        );
-        if self.unsettled.is_some() {
-            return None;
-        }
-        self.check_timers();
-        let runs = |at: Instant, timer: Instant| {
-            let wakes = self.next_timeout().is_some_and(|wake| wake <= timer);
-            at != Instant::NEVER && timer <= at && wakes
-        };
-        let stands = |&(index, message): &(u32, &Outgoing<Out>)| {
+        // What comes after each step looks at each message only once.
+        let is_settled = self.unsettled.is_none();
+        let wake = self.next_timeout().unwrap_or(Instant::NEVER);
+        let runs =
+            |at: Instant, timer: Instant| at != Instant::NEVER && timer <= at && wake <= timer;
+        let stands = |index: u32, message: &Outgoing<Out>| {
             let path = &self.paths[message.to as usize];
             let of_path = self.path_timers.of(message.to);
             let of_message = self.message_timers.of(index);
@@ -97,22 +88,36 @@ impl<Out, In> Endpoint<Out, In> {
                 Place::Pending | Place::Waiting => !path.pending.head().is_some_and(moves),
             }
         };
-        let index = self.outgoing.iter().find(stands)?.0;
-        Some(OutgoingId(self.outgoing.key(index)))
+        let (mut ready, mut stranded) = (0, None);
+        for (index, message) in self.outgoing.iter() {
+            ready += usize::from(message.ready);
+            if is_settled && stranded.is_none() && stands(index, message) {
+                stranded = Some(index);
+            }
+        }
+        assert_eq!(
+            self.ready.iter().filter(queued).count(),
+            ready,
+            "queued once each"
+        );
+        if is_settled {
+            self.check_timers();
+        }
+        Some(OutgoingId(self.outgoing.key(stranded?)))
     }
 
     /// No timer rings too late, and the peers that are owed an acknowledgement are known.
     fn check_timers(&self) {
-        let paths = || (0_u32..).zip(&self.paths);
-        for (to, path) in paths() {
+        let (mut owed, mut ripe) = (0, 0);
+        for (to, path) in (0_u32..).zip(&self.paths) {
             let due = self.path_due(to);
             assert!(self.path_timers.of(to) <= due, "{path:?} is due at {due:?}");
             let may_go = path.ack_due == Instant::ZERO;
             assert!(path.ripe || !may_go, "{path:?} is forgotten");
+            owed += usize::from(path.ack_due != Instant::NEVER);
+            ripe += usize::from(path.ripe);
         }
-        let owed = paths().filter(|(_, path)| path.ack_due != Instant::NEVER);
-        assert_eq!(owed.count(), self.owed_to as usize);
-        let ripe = paths().filter(|(_, path)| path.ripe).count();
+        assert_eq!(owed, self.owed_to as usize);
         assert_eq!(ripe, self.ripe.len(), "queued once each");
     }
 

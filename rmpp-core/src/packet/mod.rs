@@ -13,4 +13,4 @@ pub(crate) use header::{
 };
 pub use kind::Kind;
 pub use run::Run;
-pub(crate) use shape::Shape;
+pub use shape::Shape;

@@ -3,24 +3,29 @@
 /// A message's length with the packet size all nodes agreed on. The first packet carries the first
 /// `packet_bytes`, data packet `seq` (from 1) the bytes from `packet_bytes * seq` on.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Shape {
-    pub(crate) len: u64,
-    pub(crate) packet_bytes: usize,
+pub struct Shape {
+    /// Bytes of the message.
+    pub len: u64,
+    /// Payload bytes of a full packet.
+    pub packet_bytes: usize,
 }
 
 impl Shape {
     /// Returns true if the first packet is all of it (LAST_RTS).
-    pub(crate) fn is_short(self) -> bool {
+    #[must_use]
+    pub fn is_short(self) -> bool {
         self.len <= self.packet_bytes as u64
     }
 
     /// Payload bytes of the first packet.
-    pub(crate) fn first_bytes(self) -> usize {
+    #[must_use]
+    pub fn first_bytes(self) -> usize {
         (self.packet_bytes as u64).min(self.len) as usize
     }
 
     /// Number of the last data packet; 0 for a short message.
-    pub(crate) fn last_seq(self) -> u32 {
+    #[must_use]
+    pub fn last_seq(self) -> u32 {
         if self.is_short() {
             // The common case needs no division.
             return 0;
@@ -30,12 +35,14 @@ impl Shape {
     }
 
     /// Where data packet `seq` begins.
-    pub(crate) fn offset(self, seq: u32) -> u64 {
+    #[must_use]
+    pub fn offset(self, seq: u32) -> u64 {
         u64::from(seq) * self.packet_bytes as u64
     }
 
     /// Payload bytes of data packet `seq`, which is not beyond the last.
-    pub(crate) fn data_bytes(self, seq: u32) -> usize {
+    #[must_use]
+    pub fn data_bytes(self, seq: u32) -> usize {
         let rest = self.len - self.offset(seq);
         (self.packet_bytes as u64).min(rest) as usize
     }

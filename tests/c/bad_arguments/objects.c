@@ -1,4 +1,4 @@
-/* ranks: 2; table: yes; MPI 5.0 chapters 5, 7, 9 */
+/* ranks: 1; table: yes; MPI 5.0 chapters 5, 7, 9 */
 /* Communicators and datatypes: null, freed, predefined, negative, nowhere to put. */
 #include "table.h"
 #include <limits.h>

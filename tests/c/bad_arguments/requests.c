@@ -1,4 +1,4 @@
-/* ranks: 2; table: yes; MPI 5.0 3.7, 3.8.3, 3.9 */
+/* ranks: 1; table: yes; MPI 5.0 3.7, 3.8.3, 3.9 */
 /* Requests and messages: garbage, stale, doubled, of the wrong kind, in the wrong state. */
 #include "table.h"
 

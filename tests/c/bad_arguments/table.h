@@ -6,6 +6,9 @@
  *     program fatal CASE    the last rank makes the call under the default handler, the others
  *                           are blocked in a receive: one clear line, and the job ends
  *
+ * Those calls whose fault is that of a peer or of a collective are made in a job of two ranks, the
+ * others alone.
+ *
  * A program defines CASES(X) as a list of X(case, function, class, call) and includes this.
  */
 #ifndef TABLE_H
@@ -29,7 +32,7 @@ struct bad_call {
 /* The job is as good as before: a message there and back. */
 static void still_alive(void)
 {
-    int value = rank, got = -1, other = 1 - rank;
+    int value = rank, got = -1, other = size - 1 - rank;
 
     MPI_Sendrecv(&value, 1, MPI_INT, other, 4711, &got, 1, MPI_INT, other, 4711, MPI_COMM_WORLD,
                  MPI_STATUS_IGNORE);

@@ -1,4 +1,4 @@
-/* ranks: 1; transports: all; MPI 5.0 5.1.13 */
+/* ranks: 1; transports: one; MPI 5.0 5.1.13 */
 /* The contents of a datatype are the arguments of its constructor, in the order of the standard's
  * tables, for functions of both widths. */
 #include "../check.h"

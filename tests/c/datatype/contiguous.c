@@ -1,4 +1,4 @@
-/* ranks: 1, 2; transports: all; MPI 5.0 5.1.2, 5.1.7, 5.1.9 */
+/* ranks: 1, 2; transports: one; MPI 5.0 5.1.2, 5.1.7, 5.1.9 */
 /* Type_contiguous: size, extent, nesting; the same bytes whichever type names them. */
 #include "../check.h"
 

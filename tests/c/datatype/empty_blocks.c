@@ -1,4 +1,4 @@
-/* ranks: 1; MPI 5.0 5.1.2 to 5.1.8 */
+/* ranks: 1; transports: one; MPI 5.0 5.1.2 to 5.1.8 */
 /* What adds no entry to the type map adds nothing to the bounds: blocks of length 0 in every
  * constructor, and datatypes without data. */
 #include "../check.h"

@@ -1,4 +1,4 @@
-/* ranks: 1; transports: all; MPI 5.0 5.3, 14.5.2 */
+/* ranks: 1; transports: one; MPI 5.0 5.3, 14.5.2 */
 /* Elements in "external32": sizes and bytes of the standard's table, and back again. */
 #include "../check.h"
 

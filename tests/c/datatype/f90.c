@@ -1,4 +1,4 @@
-/* ranks: 2; transports: all; MPI 5.0 19.1.9, 6.9.4, 5.1.13 */
+/* ranks: 2; transports: one; MPI 5.0 19.1.9, 6.9.4, 5.1.13 */
 /* Datatypes by digits, by size and by halves: predefined ones, never freed. */
 #include "../check.h"
 

@@ -1,4 +1,4 @@
-/* ranks: 1, 6; transports: all; MPI 5.0 5.1.3, 5.1.4 */
+/* ranks: 1, 6; transports: one; MPI 5.0 5.1.3, 5.1.4 */
 /* Subarrays and distributed arrays, against a plain loop that asks of each element who owns it. */
 #include "../check.h"
 

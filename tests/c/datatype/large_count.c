@@ -1,4 +1,4 @@
-/* ranks: 1; transports: all; MPI 5.0 5.1.2, 5.1.7 */
+/* ranks: 1; transports: one; MPI 5.0 5.1.2, 5.1.7 */
 /* The _c twins of the type functions, with sizes beyond 2 GiB that are described, not sent. */
 #include "../check.h"
 

@@ -1,4 +1,4 @@
-/* ranks: 1, 2; transports: all; MPI 5.0 6.9.4 */
+/* ranks: 1, 2; transports: one; MPI 5.0 6.9.4 */
 /* Value and index of a pair type both arrive; what lies between them is nobody's business. */
 #include "../check.h"
 

@@ -1,4 +1,4 @@
-/* ranks: 1, 2; transports: all; MPI 5.0 3.2.2, 5.1 */
+/* ranks: 1, 2; transports: one; MPI 5.0 3.2.2, 5.1 */
 /* Every predefined C datatype: size, extent, and an array of it sent and received. */
 #include "../check.h"
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* ranks: 1, 2; transports: all; MPI 5.0 20.1 */
+/* ranks: 1, 2; transports: one; MPI 5.0 20.1 */
 /* The standard ABI: its version, its info objects, its sizes and some of its constants. */
 #include "../check.h"
 

@@ -1,4 +1,4 @@
-/* ranks: 1, 3; transports: all; exit: 42; MPI 5.0 9.5 */
+/* ranks: 1, 3; transports: one; exit: 42; MPI 5.0 9.5 */
 /* Abort ends every rank, those blocked for ever too, with the code given. */
 #include "../check.h"
 

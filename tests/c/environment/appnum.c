@@ -1,4 +1,4 @@
-/* ranks: 1, 2; transports: all; MPI 5.0 11.10.3 */
+/* ranks: 1, 2; transports: one; MPI 5.0 11.10.3 */
 /* The only program of a job that mpirun started has the number 0. */
 #include "../check.h"
 

@@ -1,4 +1,4 @@
-/* ranks: 1, 3; transports: all; MPI 5.0 11.10.2 */
+/* ranks: 1, 3; transports: one; MPI 5.0 11.10.2 */
 /* A program of MPI that a rank starts is a job of one process: as a child, and in its own place. */
 #include <sys/wait.h>
 #include <unistd.h>

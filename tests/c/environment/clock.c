@@ -1,4 +1,4 @@
-/* ranks: 1, 2; transports: all; MPI 5.0 9.6 */
+/* ranks: 1, 2; transports: one; MPI 5.0 9.6 */
 /* Wtime runs forward, at the speed of the world; Wtick is its honest step. */
 #define _POSIX_C_SOURCE 200809L
 #include "../check.h"

@@ -1,4 +1,4 @@
-/* ranks: 1; transports: all; MPI 5.0 9.5 */
+/* ranks: 1; transports: one; MPI 5.0 9.5 */
 /* Classes and codes of the program: their numbers are used again after they were removed, removing
  * does not become slower the more there are, and what others need cannot be removed. */
 #include "../check.h"

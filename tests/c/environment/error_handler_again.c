@@ -1,4 +1,4 @@
-/* ranks: 1; transports: all; MPI 5.0 9.3 */
+/* ranks: 1; transports: one; MPI 5.0 9.3 */
 /* An error handler that causes the error again which it is told of gets the code and is not called
  * for it; another error inside it is its business like any other. One that leaves by longjmp is
  * called for the next error. */

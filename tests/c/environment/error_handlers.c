@@ -1,4 +1,4 @@
-/* ranks: 1, 2; transports: all; MPI 5.0 9.3 */
+/* ranks: 1, 2; transports: one; MPI 5.0 9.3 */
 /* Error handlers belong to communicators, are inherited by dup, and can be read back. */
 #include "../check.h"
 

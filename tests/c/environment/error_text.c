@@ -1,4 +1,4 @@
-/* ranks: 1; transports: all; MPI 5.0 9.4, 9.5 */
+/* ranks: 1; transports: one; MPI 5.0 9.4, 9.5 */
 /* Every class has a text and is its own class; codes returned by calls have both. */
 #include "../check.h"
 

@@ -1,4 +1,4 @@
-/* ranks: 2; transports: all; exit: nonzero; MPI 5.0 9.3 */
+/* ranks: 2; transports: one; exit: nonzero; MPI 5.0 9.3 */
 /* The handler MPI_ERRORS_ABORT ends the rank with the error, and with it the job. */
 #include "../check.h"
 

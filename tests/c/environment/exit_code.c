@@ -1,4 +1,4 @@
-/* ranks: 1, 3; transports: all; exit: 5; MPI 5.0 11.4 */
+/* ranks: 1, 3; transports: one; exit: 5; MPI 5.0 11.4 */
 /* What a rank returns after Finalize is what mpirun returns. */
 #include "../check.h"
 

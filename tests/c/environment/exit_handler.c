@@ -1,4 +1,4 @@
-/* ranks: 1; launch: direct; MPI 5.0 9.3 */
+/* ranks: 1; transports: one; launch: direct; MPI 5.0 9.3 */
 /* After a fatal error the process ends with the exit status of that error, whatever its exit
  * handlers call: MPI does nothing more, and MPI_Finalized is true. */
 #include "../check.h"

@@ -1,4 +1,4 @@
-/* ranks: 2, 3; transports: all; MPI 5.0 11.4.1 */
+/* ranks: 2, 3; transports: one; MPI 5.0 11.4.1 */
 /* What was sent before Finalize arrives, though the receiver takes its time and the sender
  * has nothing more to do; what was never received does not keep anybody. */
 #define _POSIX_C_SOURCE 200809L

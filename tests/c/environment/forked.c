@@ -1,4 +1,4 @@
-/* ranks: 1, 2; transports: all; MPI 5.0 11.2.1 */
+/* ranks: 1, 2; transports: one; MPI 5.0 11.2.1 */
 /* A process that a rank forks has no part in the job: it is told so, and the job goes on. */
 #include "../check.h"
 #include <sys/wait.h>

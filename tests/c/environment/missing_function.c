@@ -1,4 +1,4 @@
-/* ranks: 2; MPI 5.0 9.3, 9.4 */
+/* ranks: 2; transports: one; MPI 5.0 9.3, 9.4 */
 /* The first call of a function that is missing prints a line, whatever becomes of the error; the
  * calls after it print nothing, and neither do other ranks of the host. */
 #define _XOPEN_SOURCE 700

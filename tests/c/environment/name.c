@@ -1,4 +1,4 @@
-/* ranks: 1, 3; transports: all; MPI 5.0 9.1.2 */
+/* ranks: 1, 3; transports: one; MPI 5.0 9.1.2 */
 /* The processor name is a non-empty string of the length told. */
 #include "../check.h"
 

@@ -1,4 +1,4 @@
-/* ranks: 1; MPI 5.0 7.7.3, 7.8, 9.3 */
+/* ranks: 1; transports: one; MPI 5.0 7.7.3, 7.8, 9.3 */
 /* What programs do with windows and files before there is one: keys of windows, the name of
  * MPI_WIN_NULL, and the error handler of MPI_FILE_NULL. */
 #include "../check.h"

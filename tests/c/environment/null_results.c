@@ -1,4 +1,4 @@
-/* ranks: 1; MPI 5.0 2.5.1, 9.3 */
+/* ranks: 1; transports: one; MPI 5.0 2.5.1, 9.3 */
 /* A call that fails leaves the null handle where it was to put an object: programs compare the
  * result with it. It is there when the error handler is called. */
 #include "../check.h"

@@ -1,4 +1,4 @@
-/* ranks: 1; launch: direct; transports: all; MPI 5.0 11.2.1 */
+/* ranks: 1; launch: direct; transports: one; MPI 5.0 11.2.1 */
 /* Started without mpirun, a program is a job of one rank. */
 #include "../check.h"
 

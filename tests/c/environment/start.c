@@ -1,4 +1,4 @@
-/* ranks: 1, 2, 8; transports: all; MPI 5.0 11.2.1, 11.4 */
+/* ranks: 1, 2, 8; transports: one; MPI 5.0 11.2.1, 11.4 */
 /* Before, between and after Init and Finalize: what may be asked answers right. */
 #include "../check.h"
 

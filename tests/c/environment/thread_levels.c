@@ -1,4 +1,4 @@
-/* ranks: 1, 2; transports: all; arguments: 0; MPI 5.0 11.6 */
+/* ranks: 1, 2; transports: one; arguments: 0; MPI 5.0 11.6 */
 /* Init_thread gives a level and says which; Query_thread agrees. */
 #include "../check.h"
 

@@ -1,4 +1,4 @@
-/* ranks: 1, 2; transports: all; arguments: first "two words" -x; MPI 5.0 11.2.1 */
+/* ranks: 1, 2; transports: one; arguments: first "two words" -x; MPI 5.0 11.2.1 */
 /* MPI_Init(NULL, NULL) is fine, and the program's own arguments arrive untouched. */
 #include "../check.h"
 

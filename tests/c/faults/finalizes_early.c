@@ -1,13 +1,14 @@
 /* Rank 2 of three stops. Rank 0 finds it lost and finalizes, which is an error that is returned,
- * while rank 1 works on for as many seconds as the argument says and then prints a line. */
+ * and makes the file of the argument. Until then rank 1 works on; then it prints a line. */
 #define _POSIX_C_SOURCE 200809L
 #include "../check.h"
 #include <signal.h>
-#include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 int main(int argc, char **argv)
 {
+    const struct timespec pause = {0, 10000000};
     int x = 1;
 
     begin(&argc, &argv);
@@ -18,10 +19,13 @@ int main(int argc, char **argv)
     if (rank == 0)
         CHECK_INT(class_of(MPI_Ssend(&x, 1, MPI_INT, 2, 1, MPI_COMM_WORLD)), MPI_ERR_PROC_ABORTED);
     if (rank == 1) {
-        sleep((unsigned)atoi(argv[1]));
+        while (access(argv[1], F_OK) != 0)
+            nanosleep(&pause, NULL);
         printf("the work is done\n");
         fflush(stdout);
     }
     CHECK_INT(class_of(MPI_Finalize()), MPI_ERR_PROC_ABORTED);
+    if (rank == 0)
+        CHECK(fopen(argv[1], "w") != NULL, "the file %s", argv[1]);
     return 0;
 }

@@ -1,4 +1,4 @@
-/* ranks: 1, 3; transports: all; MPI 5.0 11.2, 11.3 */
+/* ranks: 1, 3; transports: one; MPI 5.0 11.2, 11.3 */
 /* Sessions that begin after MPI_Finalize, when the ranks have left the job: they communicate, and
  * a rank without one does not keep the others. */
 #include "../check.h"

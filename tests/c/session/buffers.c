@@ -1,4 +1,4 @@
-/* ranks: 1, 2; transports: all; MPI 5.0 3.6 */
+/* ranks: 1, 2; transports: one; MPI 5.0 3.6 */
 /* Buffers of sessions: a buffered send uses its communicator's, else its session's, else the
  * process's. */
 #include "../check.h"

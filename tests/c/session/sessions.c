@@ -1,4 +1,4 @@
-/* ranks: 1, 3; transports: all; MPI 5.0 11.3 */
+/* ranks: 1, 3; transports: one; MPI 5.0 11.3 */
 /* A program of sessions only: one after the other, several at once, different numbers of them on
  * different ranks, their sets of processes, hints and error handlers. */
 #include "../check.h"

@@ -1,4 +1,4 @@
-/* ranks: 1, 4; transports: all; MPI 5.0 11.2, 11.3 */
+/* ranks: 1, 4; transports: one; MPI 5.0 11.2, 11.3 */
 /* Sessions before, across and after the world model, which keep apart from it. */
 #include "../check.h"
 

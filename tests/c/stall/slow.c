@@ -9,7 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SECONDS 6.0
+/* Two and a half times --stall-after; other pauses are parts of it. */
+#define SECONDS 1.5
 #define LONG (8 << 20)
 
 static int one[8];
@@ -106,10 +107,10 @@ static void split_with_sleeping(void)
     MPI_Comm half, copy;
 
     if (rank == 0)
-        pause_for(SECONDS / 2 + 1);
+        pause_for(SECONDS * 2 / 3);
     MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
     if (rank == 1)
-        pause_for(SECONDS / 2 + 1);
+        pause_for(SECONDS * 2 / 3);
     MPI_Comm_dup(MPI_COMM_WORLD, &copy);
 }
 
@@ -267,7 +268,7 @@ static void polls_and_sleeps(void)
         MPI_Irecv(one + 1, 1, MPI_INT, 1, 2, MPI_COMM_WORLD, requests + 1);
         while (MPI_Wtime() < end_of_polling) {
             MPI_Testall(2, requests, &is_done, MPI_STATUSES_IGNORE);
-            pause_for(0.1);
+            pause_for(SECONDS / 60);
         }
         send(1, 3);
         MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
@@ -280,13 +281,13 @@ static void polls_and_sleeps(void)
 
 /* Something comes again and again. */
 
-static void message_each_second(void)
+static void message_now_and_then(void)
 {
     int i;
 
-    for (i = 0; i < SECONDS; i++) {
+    for (i = 0; i < 6; i++) {
         if (rank == 0) {
-            pause_for(1);
+            pause_for(SECONDS / 6);
             send(1, i);
         }
         if (rank == 1)
@@ -333,7 +334,7 @@ static void farm_with_long_tasks(void)
         MPI_Recv(one, 1, MPI_INT, 0, MPI_ANY_TAG, MPI_COMM_WORLD, &status);
         if (status.MPI_TAG == STOP)
             return;
-        pause_for(rank == 1 ? SECONDS : 1);
+        pause_for(rank == 1 ? SECONDS : SECONDS / 6);
         send(0, RESULT);
     }
 }
@@ -345,7 +346,7 @@ static void pipeline(void)
     for (item = 0; item < 2; item++) {
         if (rank > 0)
             receive(rank - 1, item);
-        pause_for(rank == 1 ? 3.5 : 1);
+        pause_for(rank == 1 ? SECONDS * 2 / 3 : SECONDS / 6);
         if (rank + 1 < size)
             send(rank + 1, item);
     }
@@ -355,7 +356,7 @@ static void slow_token(void)
 {
     if (rank > 0)
         receive(rank - 1, 1);
-    pause_for(2);
+    pause_for(SECONDS / 3);
     send((rank + 1) % size, 1);
     if (rank == 0)
         receive(size - 1, 1);
@@ -367,7 +368,7 @@ static void slow_steps(void)
 
     for (step = 0; step < 2; step++) {
         if (rank == step)
-            compute_for(3.5);
+            compute_for(SECONDS * 2 / 3);
         barrier();
     }
 }
@@ -478,6 +479,9 @@ static void waits_for_a_condition(void)
     if (rank == 0) {
         clock_gettime(CLOCK_REALTIME, &until);
         until.tv_sec += (time_t)SECONDS;
+        until.tv_nsec += (long)((SECONDS - (time_t)SECONDS) * 1e9);
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
         pthread_mutex_lock(&lock);
         while (pthread_cond_timedwait(&condition, &lock, &until) == 0)
             ;
@@ -511,7 +515,7 @@ static void reads_a_slow_pipe(void)
     FILE *pipe;
 
     if (rank == 0) {
-        pipe = popen("for i in 1 2 3; do sleep 2; echo $i; done", "r");
+        pipe = popen("for i in 1 2 3; do sleep 0.5; echo $i; done", "r");
         while (fgets(line, sizeof line, pipe) != NULL)
             ;
         CHECK_INT(atoi(line), 3);
@@ -564,7 +568,7 @@ static const struct {
     NAMED(probe_of_sleeping), NAMED(waitall_of_sleeping), NAMED(waitany_of_sleeping),
     NAMED(ssend_to_sleeping), NAMED(long_send_to_computing), NAMED(detach_for_sleeping),
     NAMED(sendrecv_with_sleeping), NAMED(persistent_started_late), NAMED(polls_with_test),
-    NAMED(polls_with_iprobe), NAMED(polls_and_sleeps), NAMED(message_each_second),
+    NAMED(polls_with_iprobe), NAMED(polls_and_sleeps), NAMED(message_now_and_then),
     NAMED(many_messages), NAMED(farm_with_long_tasks), NAMED(pipeline), NAMED(slow_token),
     NAMED(slow_steps), NAMED(computes_beside_ibcast), NAMED(ibarrier_begun_late),
     NAMED(ibarrier_waited_for_late), NAMED(thread_waits_and_main_computes),

@@ -1,4 +1,4 @@
-/* ranks: 2; MPI 5.0 15.3.8 */
+/* ranks: 2; transports: one; MPI 5.0 15.3.8 */
 /* Events through MPI_T: names and elements, callbacks in order, lost events, wrong handles. */
 #include <stddef.h>
 

@@ -1,4 +1,4 @@
-/* ranks: 1, 2; MPI 5.0 15.3.4 */
+/* ranks: 1, 2; transports: one; MPI 5.0 15.3.4 */
 /* A tool's thread reads counters while the program is in MPI: none ever decreases. */
 #include "../check.h"
 #include <pthread.h>

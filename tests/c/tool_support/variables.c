@@ -1,4 +1,4 @@
-/* ranks: 1, 2, 4; MPI 5.0 15.3 */
+/* ranks: 1, 2, 4; transports: one; MPI 5.0 15.3 */
 /* Counters and settings through MPI_T: before MPI_Init, around a ping-pong, and after the end. */
 #define _POSIX_C_SOURCE 200112L /* setenv */
 #include "../check.h"

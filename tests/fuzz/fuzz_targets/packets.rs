@@ -1,7 +1,7 @@
 //! Sequences of packets among a few endpoints, true and false ones, by a script that the input
 //! chooses: the invariants of the simulator's scripts hold after each line, messages of honest
 //! nodes get through, and memory is bounded. A failing input is printed as a script for
-//! `rmpp-core/tests/corpus/`; with `SHOW=1` each input is.
+//! `rmpp-core/sim/tests/corpus/`; with `SHOW=1` each input is.
 #![no_main]
 
 use std::sync::OnceLock;
@@ -9,7 +9,7 @@ use std::{env, fs, path::Path};
 
 use libfuzzer_sys::fuzz_target;
 use mpi_lite_fuzz::memory::peak_of;
-use rmpp_core::sim::{Choices, Rig, Script};
+use rmpp_sim::{Choices, Rig, Script};
 
 /// Bytes that a few endpoints take at most for a script, and for each line of it: a line begins one
 /// message, and has one packet repeated.
@@ -20,7 +20,7 @@ const PER_LINE: usize = 16 << 10;
 fn corpus() -> &'static [Script] {
     static CORPUS: OnceLock<Vec<Script>> = OnceLock::new();
     CORPUS.get_or_init(|| {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rmpp-core/tests/corpus");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rmpp-core/sim/tests/corpus");
         let mut paths: Vec<_> = fs::read_dir(folder)
             .expect("the corpus is there")
             .map(|entry| entry.expect("a readable entry").path())

@@ -7,7 +7,7 @@ mod tree;
 use std::fmt;
 
 pub use file::violations_of_file;
-pub use tree::{files, violations_of_tree};
+pub use tree::{files, readme_with_size, violations_of_tree};
 
 /// One text file of the source tree.
 #[derive(Debug, Clone, PartialEq, Eq)]

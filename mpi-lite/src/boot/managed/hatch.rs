@@ -36,9 +36,9 @@ use rustix::net::{
 };
 
 use super::filter::Filter;
+use crate::boot::beside::send_once;
 use crate::boot::hex;
 use crate::boot::protocol::PROTOCOL;
-use crate::boot::shared::send_once;
 
 /// Bytes of a secret: as strong as the key of the job's cheapest seal needs.
 const SECRET_BYTES: usize = 16;

@@ -30,16 +30,16 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::process::{Resource, Signal, getpid, getrlimit, kill_process};
 use serde_bytes::ByteBuf;
 
-use super::address::{self, Wish};
 use super::protocol::{Assignment, Secure};
-use super::secret::{SECRET_BYTES, Secret};
 use super::waiting::{await_reader, has_hung_up, pause};
 use super::{Asked, BootError, Shared};
+use super::{SECRET_BYTES, Secret};
 use crate::config::Settings;
 use crate::hidden::wipe;
 use crate::hosts::Hosts;
 use crate::transport::named;
 pub(super) use interface::Interface;
+use mpi_boot::address::{self, Wish};
 use node::{Loss, Neighbours};
 
 /// How long the manager has to end this process when the job ends.

@@ -25,8 +25,9 @@ use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 
 use super::hatch::{Hatch, NodeSecret, Passed, Side};
+use crate::boot::Shared;
+use crate::boot::beside::{Beside, send_beside};
 use crate::boot::protocol::{Frames, PROTOCOL, encode};
-use crate::boot::shared::{Beside, Shared};
 use crate::boot::waiting::{await_first, is_readable};
 
 /// What the other ranks of a node send to its first one, and back.
@@ -135,7 +136,7 @@ impl Peer {
     fn send(&mut self, message: &Message, shared: Option<&Shared>) -> Result<(), Loss> {
         let frame = encode(message).map_err(|error| Loss::Broken(error.to_string()))?;
         let sent = match shared {
-            Some(shared) => shared.send_beside(&frame, &self.stream),
+            Some(shared) => send_beside(shared, &frame, &self.stream),
             None => self.stream.write_all(&frame),
         };
         sent.map_err(|error| self.lost_by(&error))

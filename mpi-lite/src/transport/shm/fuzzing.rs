@@ -22,7 +22,7 @@ use crate::clock::Instant;
 use crate::config::CopyAcross;
 use crate::memory::Span;
 use crate::node::segment::{Area, Pair, SLOTS, Segment, Slot, TRANSFERS, WORDS};
-use crate::node::{Access, Cores, Node, segment_bytes};
+use crate::node::{Access, Cores, Node};
 
 /// Messages longer than this land nowhere, as those that nobody can receive.
 const LONGEST: u64 = 1 << 20;
@@ -112,7 +112,7 @@ impl Memory {
     /// The system has none.
     pub fn new() -> io::Result<Self> {
         let memory = memfd_create("fuzz", MemfdFlags::CLOEXEC)?;
-        ftruncate(&memory, segment_bytes(2))?;
+        ftruncate(&memory, mpi_boot::node_memory::bytes_of(2))?;
         let segment = Segment::map(&memory, 2)?;
         Ok(Self { memory, segment })
     }
@@ -120,7 +120,12 @@ impl Memory {
     /// Nothing was ever written to it.
     fn wipe(&self) -> io::Result<()> {
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        Ok(fallocate(&self.memory, flags, 0, segment_bytes(2))?)
+        Ok(fallocate(
+            &self.memory,
+            flags,
+            0,
+            mpi_boot::node_memory::bytes_of(2),
+        )?)
     }
 }
 

@@ -26,7 +26,7 @@ use super::reply_slot::ReplySlot;
 pub(super) use super::sequence::Header;
 use super::sequence::{KIND_BITS, Place, sequence};
 use crate::memory::Span;
-use crate::node::segment::{BODIES, Pair, REPLY_BYTES, SLOTS, Slot, WORDS};
+use crate::node::segment::{BODIES, Pair, REPLY_BUFFER_BYTES, SLOTS, Slot, WORDS};
 
 /// Bytes of a body that fits the slot, behind an envelope of two words.
 pub(super) const INLINE_BYTES: usize = (WORDS - 2) * 8;
@@ -59,15 +59,15 @@ pub(super) fn reach(ranks: u32) -> u64 {
 
 /// The longest piece that goes through the reply buffer: the receiver copies one while the next is
 /// written.
-pub(super) const RELAY_PIECE_BYTES: usize = REPLY_BYTES / 16;
+pub(super) const RELAY_PIECE_BYTES: usize = REPLY_BUFFER_BYTES / 16;
 
 /// How much of the reply buffer is used between two of `ranks` ranks, in whole pieces. Its pages
 /// add up as those of the ring do.
 pub(super) fn relay_reach(ranks: u32) -> NonZeroUsize {
     const FEW: usize = 4;
     const PIECE: NonZeroUsize = NonZeroUsize::new(RELAY_PIECE_BYTES).expect("not 0");
-    let most = REPLY_BYTES * FEW / (ranks.max(1) as usize);
-    let pieces = most.min(REPLY_BYTES) / PIECE;
+    let most = REPLY_BUFFER_BYTES * FEW / (ranks.max(1) as usize);
+    let pieces = most.min(REPLY_BUFFER_BYTES) / PIECE;
     PIECE.saturating_mul(NonZeroUsize::new(pieces).unwrap_or(NonZeroUsize::MIN))
 }
 

@@ -26,7 +26,7 @@ use crate::config::CopyAcross;
 use crate::memory::Span;
 use crate::node::segment::{Area, BODIES, PARKED, Pair, Reply, SLOTS, Segment};
 use crate::node::site::{About, SiteId};
-use crate::node::{Access, Cores, Node, segment_bytes};
+use crate::node::{Access, Cores, Node};
 
 /// More short messages than a ring has room for.
 const MORE_THAN_FIT: usize = SLOTS + 40;
@@ -53,7 +53,7 @@ fn memory(count: u32) -> OwnedFd {
         return eventfd(0, EventfdFlags::NONBLOCK).unwrap();
     }
     let memory = memfd_create("test", MemfdFlags::CLOEXEC).unwrap();
-    ftruncate(&memory, segment_bytes(count)).unwrap();
+    ftruncate(&memory, mpi_boot::node_memory::bytes_of(count)).unwrap();
     memory
 }
 

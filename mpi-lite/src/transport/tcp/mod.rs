@@ -75,8 +75,8 @@ const LAUNCHER_TIME: Duration = Duration::from_secs(1);
 /// which wake nobody.
 const UNACKED_TIME: Duration = Duration::from_millis(1);
 
-/// With a single connection, that is read in each turn, and the others are asked for in every
-/// so-many-th turn.
+/// A single connection is read in each turn. epoll is asked for others in every turn of this
+/// number.
 const TURNS_PER_ASK: u32 = 16;
 
 /// How channels become connections.

@@ -31,7 +31,6 @@ use wrap::{KEY_BYTES, WRAP_BYTES};
 pub use card::{Card, agree};
 pub use protocol::rmpp::Rmpp;
 use protocol::{Agreed, Protocol, Run};
-pub use protocol::{GoBackN, Piped, Sctp, Unet};
 use round::Round;
 use seal::Seal;
 use shaper::Shaper;

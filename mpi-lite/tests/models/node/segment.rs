@@ -9,7 +9,7 @@ pub(crate) const SLOTS: usize = 8;
 pub(crate) const WORDS: usize = 3;
 pub(crate) const BODIES: usize = 1024;
 /// Pieces in it are of a line each.
-pub(crate) const REPLY_BYTES: usize = 16 * 64;
+pub(crate) const REPLY_BUFFER_BYTES: usize = 16 * 64;
 
 /// As many as ranks with cores of their own have.
 pub(crate) const AHEAD: usize = 2;
@@ -44,13 +44,13 @@ impl Slot {
 pub(crate) struct Reply {
     pub(crate) slot: Slot,
     /// Only its address is used.
-    body: [u8; REPLY_BYTES],
+    body: [u8; REPLY_BUFFER_BYTES],
 }
 
 impl Reply {
     pub(crate) fn part(&self, at: usize, bytes: usize) -> Option<Span> {
         let start = self.body.as_ptr().addr() as u64;
-        (at + bytes <= REPLY_BYTES).then(|| Span::at(start + at as u64, bytes))
+        (at + bytes <= REPLY_BUFFER_BYTES).then(|| Span::at(start + at as u64, bytes))
     }
 }
 
@@ -102,12 +102,12 @@ impl Pair {
             bodies: Bodies([0; BODIES]),
             reply: Reply {
                 slot: Slot::new(),
-                body: [0; REPLY_BYTES],
+                body: [0; REPLY_BUFFER_BYTES],
             },
         }));
         // Each line of the ring is watched by itself.
         Memory::at(this.bodies.start().addr(), BODIES, 64);
-        Memory::at(this.reply.body.as_ptr().addr(), REPLY_BYTES, 64);
+        Memory::at(this.reply.body.as_ptr().addr(), REPLY_BUFFER_BYTES, 64);
         this
     }
 }

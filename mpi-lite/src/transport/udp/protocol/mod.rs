@@ -1,19 +1,7 @@
 //! The interface between a packet protocol, the guest, and its carrier. A protocol has messages and
 //! no sockets, the carrier has sockets and no messages.
 
-pub(crate) mod gobackn;
-pub(crate) mod pipe;
-pub(crate) mod piped;
 pub(crate) mod rmpp;
-pub(crate) mod sctp;
-#[cfg(test)]
-mod tests;
-pub(crate) mod unet;
-
-pub use gobackn::GoBackN;
-pub use piped::Piped;
-pub use sctp::Sctp;
-pub use unet::Unet;
 
 use core::ops::Deref;
 use std::borrow::Cow;
@@ -32,7 +20,7 @@ const SILENT: &str = "it has given no answer for too long (MPILITE_LOST_S); is i
 
 /// Why a peer is lost that has not answered, if it is not to blame itself.
 #[cold]
-fn silence(hindrance: Option<Hindrance>) -> Cow<'static, str> {
+pub(crate) fn silence(hindrance: Option<Hindrance>) -> Cow<'static, str> {
     match hindrance {
         Some(Hindrance::Refusal(refusal)) => {
             format!("it has given no answer for too long (MPILITE_LOST_S): {refusal}").into()
@@ -54,17 +42,6 @@ pub(crate) trait Header {
     /// The bytes of the header of the packet that comes `count` behind this one in a run of
     /// packets.
     fn behind(&self, count: u32) -> impl Deref<Target = [u8]>;
-}
-
-/// A packet that is never in a run: its header is all that is known of it.
-impl Header for [u8] {
-    fn bytes(&self) -> &[u8] {
-        self
-    }
-
-    fn behind(&self, _count: u32) -> impl Deref<Target = [u8]> {
-        self
-    }
 }
 
 /// An outgoing packet, or a run of packets that differ only in their numbers.
@@ -145,17 +122,6 @@ impl Agreed<'_> {
     pub(crate) fn packet_bytes(&self) -> usize {
         let bytes = self.cards.iter().map(|card| card.packet_bytes);
         bytes.min().expect("a job has a rank") as usize
-    }
-
-    /// The most ranks that share a core.
-    pub(crate) fn ranks_per_core(&self) -> u32 {
-        let ranks = self.cards.iter().map(|card| card.ranks_per_core);
-        ranks.max().unwrap_or(1).max(1)
-    }
-
-    /// Processes of the job.
-    pub(crate) fn nodes(&self) -> u32 {
-        u32::try_from(self.cards.len()).expect("ranks are counted in 32 bits")
     }
 }
 
@@ -303,41 +269,5 @@ pub(crate) trait Shortcuts {
     /// Returns true if packets of long messages went or came since this was last called.
     fn has_moved(&mut self) -> bool {
         false
-    }
-}
-
-/// A kind of packet that a protocol does not have.
-#[derive(Debug)]
-pub(crate) enum Never {}
-
-impl Expected for Never {
-    fn header_bytes(&self) -> usize {
-        match *self {}
-    }
-
-    fn payload_bytes(&self) -> usize {
-        match *self {}
-    }
-
-    fn is(&self, _from: PeerId, _packet: &[u8]) -> bool {
-        match *self {}
-    }
-}
-
-impl Run for Never {
-    fn count(&self) -> u32 {
-        match *self {}
-    }
-
-    fn header_bytes(&self) -> usize {
-        match *self {}
-    }
-
-    fn payload_bytes(&self) -> usize {
-        match *self {}
-    }
-
-    fn add(&mut self, _datagram: &[u8]) -> bool {
-        match *self {}
     }
 }

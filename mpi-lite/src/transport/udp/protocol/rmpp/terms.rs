@@ -84,7 +84,7 @@ impl Terms {
     }
 }
 
-/// A peer that has never answered is reported after this time: long enough for one that is busy or
+/// A peer that has never answered is reported after this time at most: long enough for one that is busy or
 /// whose network passes over a fault, and soon enough for a user who waits.
 const UNHEARD_AFTER: Duration = Duration::from_secs(3);
 
@@ -94,6 +94,8 @@ fn be_patient(config: &mut Config, lost_s: u64) {
     if let Some(lost_after) = config.lost_after {
         // A rank that sleeps until the next timer must not take its sleep for a pause (rule T).
         config.max_timeout = config.max_timeout.min(lost_after / 4);
+        // The user hears of it before it is lost.
+        config.unheard_after = Some(UNHEARD_AFTER.min(lost_after / 2));
     }
 }
 
