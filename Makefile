@@ -7,6 +7,7 @@ CARGO  ?= cargo
 TESTED  = --workspace --features rmpp-sim/planted,mpi-lite/sim,mpi-lite/laboratory
 TARGET  = $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 BUILT   = $(TARGET)/release
+TOOLS   = $(TARGET)/tools
 STAGE   = $(CURDIR)/target/prefix
 RANKS  ?= 4
 
@@ -22,9 +23,14 @@ demo: stage
 	"$(STAGE)/bin/mpirun" -n 2 target/demo/pingpong
 	"$(STAGE)/bin/mpirun" -n $(RANKS) target/demo/farm
 
-# All tests that a change must pass.
-test: prerequisites stage
-	MPILITE_PREFIX="$(STAGE)" $(CARGO) test $(TESTED)
+# All tests that a change must pass; ONLY="stall launcher/" runs the programs whose names contain one
+# of these. The installation and the tests are built at once, each by its profile.
+test: prerequisites
+	@$(MAKE) --no-print-directory stage & stage=$$!; \
+	  $(CARGO) test $(TESTED) --no-run; tests=$$?; \
+	  wait $$stage && exit $$tests
+	@CARGO="$(CARGO)" MPILITE_PREFIX="$(STAGE)" "$(TARGET)/debug/queue" \
+	  $(ONLY:%=--only %) -- $(TESTED)
 
 # Every C program over every transport: `test` runs each over the usual ones and one of the others.
 # Programs that check what no transport changes run over one, and here over two.
@@ -50,7 +56,9 @@ build: export MPILITE_BUILD_COMMIT = $(shell \
   { [ -e .git ] && git rev-parse --short=12 HEAD 2>/dev/null; } || echo not known)
 build: export MPILITE_BUILD_COMPILER = $(shell rustc --version)
 build:
-	$(CARGO) build --release --package mpi-capi --package launcher --features mpi-capi/laboratory
+	@$(CARGO) build --profile tools --package launcher --package wrappers & tools=$$!; \
+	  $(CARGO) build --release --package mpi-capi --features mpi-capi/laboratory; library=$$?; \
+	  wait $$tools && exit $$library
 
 # The installation that demo, test and bench use.
 stage:
@@ -66,6 +74,7 @@ check-prefix install-built uninstall: export PREFIX := $(PREFIX)
 check-prefix install-built uninstall: export DESTDIR := $(DESTDIR)
 check-prefix install-built uninstall: export DEBUG := $(DEBUG)
 check-prefix install-built uninstall: export BUILT := $(BUILT)
+check-prefix install-built uninstall: export TOOLS := $(TOOLS)
 check-prefix:
 	@sh launcher/install.sh check
 install-built:

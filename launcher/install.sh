@@ -1,8 +1,9 @@
 #!/bin/sh
-# Installs what `make build` left in BUILT to DESTDIR and PREFIX, or removes it from there.
+# Installs what `make build` left to DESTDIR and PREFIX, or removes it from there.
 #   install.sh check | install | uninstall
-# BUILT and PREFIX are environment variables, DESTDIR too if it is set. DEBUG=no leaves out the
-# debug information, which otherwise lies in .debug beside each program, where gdb looks for it.
+# BUILT (where the library is), TOOLS (mpirun, mpicc) and PREFIX are environment variables, DESTDIR
+# too if it is set. DEBUG=no leaves out the debug information, which otherwise lies in .debug beside
+# each program, where gdb looks for it.
 #
 # Contract: bin, include/mpi.h, lib/libmpi_abi.{so.1,so,a}, lib/pkgconfig, share/man, completions
 # of shells, lib/mpilite/libmpi/libmpi.so, which leads to the library where somebody says -lmpi to
@@ -61,11 +62,11 @@ link() { # place of the target, names beside it
 }
 
 # A file without debug information, which goes to .debug and is found through a link in the file.
-place_stripped() { # name in BUILT, place below the root
+place_stripped() { # file, place below the root
     file=$work/$(basename "$2")
-    objcopy --strip-unneeded "$BUILT/$1" "$file"
+    objcopy --strip-unneeded "$1" "$file"
     if [ "${DEBUG:-yes}" != no ]; then
-        objcopy --only-keep-debug "$BUILT/$1" "$file.debug"
+        objcopy --only-keep-debug "$1" "$file.debug"
         objcopy --add-gnu-debuglink="$file.debug" "$file"
         place 644 "$file.debug" "$(dirname "$2")/.debug/$(basename "$2").debug"
     fi
@@ -102,12 +103,12 @@ place_archive() { # shared and static library in BUILT, place below the root
 }
 
 place_everything() {
-    place_stripped mpirun bin/mpirun
+    place_stripped "$TOOLS/mpirun" bin/mpirun
     link bin/mpirun mpiexec
-    place_stripped mpicc bin/mpicc
+    place_stripped "$TOOLS/mpicc" bin/mpicc
     link bin/mpicc mpicxx mpic++ mpiCC mpifort mpif90 mpif77
     place 644 include/mpi.h include/mpi.h
-    place_stripped libmpi_abi.so lib/libmpi_abi.so.1
+    place_stripped "$BUILT/libmpi_abi.so" lib/libmpi_abi.so.1
     link lib/libmpi_abi.so.1 libmpi_abi.so
     mkdir -p "$root/lib/mpilite/libmpi"
     ln -sfn ../../libmpi_abi.so.1 "$root/lib/mpilite/libmpi/libmpi.so"
@@ -154,7 +155,9 @@ remove_empty_folders() { # places below the root, one a line
 case $action in
     check) ;;
     install)
-        [ -f "$BUILT/libmpi_abi.a" ] || refuse "nothing is built in $BUILT; run make build first"
+        for file in "$BUILT/libmpi_abi.a" "$TOOLS/mpirun"; do
+            [ -f "$file" ] || refuse "$file is not built; run make build first"
+        done
         work=$(mktemp -d)
         trap 'rm -rf "$work"' EXIT
         # Nothing of another version stays beside the files of this one.

@@ -2,6 +2,7 @@
 //! With `UPDATE=1` in the environment the number of lines in README is written first.
 
 use mpi_lite_tests::source_root;
+use mpi_lite_tests::tidy::dependencies::{list, packages, violations_of_package};
 use mpi_lite_tests::tidy::{
     SourceFile, files, readme_with_size, violations_of_file, violations_of_tree,
 };
@@ -294,4 +295,95 @@ fn the_true_number_of_lines_is_written_into_readme() {
         &"// c\n".repeat(8_930),
     ));
     assert_eq!(written(&files), expected.replace("100", "9,100"));
+}
+
+#[test]
+fn the_dependencies_keep_the_rules_of_deny_toml() {
+    let rules = std::fs::read_to_string(source_root().join("deny.toml")).expect("it is there");
+    let allowed = list(&rules, "allow");
+    for target in list(&rules, "targets") {
+        let packages = packages(&source_root(), &target);
+        assert!(packages.len() > 20, "only {} for {target}", packages.len());
+        let found: Vec<_> = packages
+            .iter()
+            .flat_map(|package| violations_of_package(package, &allowed))
+            .collect();
+        assert!(found.is_empty(), "{target}:\n{}", found.join("\n"));
+    }
+}
+
+#[test]
+fn the_lists_of_deny_toml_are_read() {
+    let rules = "[graph]\ntargets = [\"a\", \"b\"]\n[licenses]\nallow = [\n  \"MIT\",\n]\n";
+    assert_eq!(list(rules, "targets"), ["a", "b"]);
+    assert_eq!(list(rules, "allow"), ["MIT"]);
+}
+
+/// The violations of a package with this licence, if MIT, ISC and Zlib are allowed.
+fn of_licence(licence: &str) -> Vec<String> {
+    let package = serde_json::json!({ "name": "it", "license": licence, "source": null });
+    violations_of_package(&package, &["MIT", "ISC", "Zlib"].map(String::from))
+}
+
+#[test]
+fn a_forbidden_licence_is_found() {
+    for good in [
+        "MIT",
+        "GPL-3.0 OR MIT",
+        "MIT/GPL-3.0",
+        "(GPL-3.0 OR MIT) AND ISC",
+        "GPL-3.0 OR MIT AND ISC",
+    ] {
+        assert!(of_licence(good).is_empty(), "{good}");
+    }
+    for bad in [
+        "GPL-3.0",
+        "MIT AND GPL-3.0",
+        "(MIT OR ISC) AND GPL-3.0",
+        "MIT WITH some-exception",
+        "MIT ISC",
+        "(MIT",
+        "",
+    ] {
+        assert_eq!(of_licence(bad), [format!("it: its licence is {bad}")]);
+    }
+}
+
+#[test]
+fn a_package_without_a_licence_is_found() {
+    let package = serde_json::json!({ "name": "it", "source": null });
+    assert_found(
+        &violations_of_package(&package, &[]),
+        "it: it names no licence",
+    );
+}
+
+#[test]
+fn a_foreign_source_is_found() {
+    let package =
+        |source: &str| serde_json::json!({ "name": "it", "license": "MIT", "source": source });
+    let allowed = ["MIT".to_owned()];
+    let good = package("registry+https://github.com/rust-lang/crates.io-index");
+    assert!(violations_of_package(&good, &allowed).is_empty());
+    for bad in [
+        "git+https://example.org/it",
+        "registry+https://example.org/index",
+    ] {
+        assert_found(&violations_of_package(&package(bad), &allowed), bad);
+    }
+}
+
+#[test]
+fn a_dependency_on_any_version_is_found() {
+    let package = |path: Option<&str>| {
+        let dependency = serde_json::json!({ "name": "other", "req": "*", "path": path });
+        let dependencies = [dependency];
+        serde_json::json!({ "name": "it", "license": "MIT", "dependencies": dependencies })
+    };
+    let allowed = ["MIT".to_owned()];
+    assert!(violations_of_package(&package(Some("../other")), &allowed).is_empty());
+    assert_found(
+        &violations_of_package(&package(None), &allowed),
+        "any version of \"other\"",
+    );
 }

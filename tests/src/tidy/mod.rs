@@ -1,5 +1,6 @@
 //! The numbers of the house style (CONTRIBUTING.md), as functions from text to violations.
 
+pub mod dependencies;
 mod file;
 mod tree;
 
