@@ -1,4 +1,4 @@
-# Completion of mpirun's options for bash. Made from the table in launcher/src/options.rs.
+# Completion of mpirun's options for bash. Made from the table in launcher/src/cli/options.rs.
 _mpilite_mpirun() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
     local option=$before words=()

@@ -193,7 +193,7 @@ fn note_of(name: &str) -> Option<String> {
 #[must_use]
 pub fn documentation() -> String {
     let mut text = String::from(
-        "\n## Of mpirun and mpicc\n\nGenerated from `launcher/src/settings.rs`. Options of the \
+        "\n## Of mpirun and mpicc\n\nGenerated from `launcher/src/cli/settings.rs`. Options of the \
          command line win over these.\n\n| variable | default | meaning |\n|---|---|---|\n",
     );
     for Setting {

@@ -128,7 +128,7 @@ fn completion() -> String {
     let all: Vec<String> = shown.flat_map(Entry::spellings).collect();
     format!(
         "# Completion of mpirun's options for bash. Made from the table in \
-         launcher/src/options.rs.\n\
+         launcher/src/cli/options.rs.\n\
          _mpilite_mpirun() {{\n\
          \x20   local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}}\n\
          \x20   local option=$before words=()\n\
@@ -199,7 +199,7 @@ fn the_page_about_mpirun_has_a_row_for_each_option_of_other_launchers() {
     }
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/mpirun.md");
     let page = fs::read_to_string(&path).unwrap_or_default();
-    let mark = "<!-- generated from launcher/src/foreign.rs -->\n";
+    let mark = "<!-- generated from launcher/src/cli/foreign.rs -->\n";
     let (head, found) = page.split_once(mark).expect("the page has the mark");
     if std::env::var_os("UPDATE").is_some() {
         fs::write(&path, format!("{head}{mark}{tables}")).expect("it is in the source tree");

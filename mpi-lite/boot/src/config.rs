@@ -495,7 +495,7 @@ fn shown(default: &str) -> String {
 pub fn documentation() -> String {
     let mut text = String::from(
         "# Settings\n\nEnvironment variables that a rank reads in `MPI_Init`; `mpirun` passes them \
-         to all ranks.\nGenerated from `mpi-lite/src/config.rs`.\n\n\
+         to all ranks.\nGenerated from `mpi-lite/boot/src/config.rs`.\n\n\
          | variable | default | meaning |\n|---|---|---|\n",
     );
     for row in ROWS {

@@ -56,8 +56,8 @@ pub struct Assignment {
     pub node: u32,
     /// The ranks in `MPI_COMM_WORLD` of all ranks on the same node, by local rank; ascending.
     pub local_peers: Vec<u32>,
-    /// True if descriptors come beside this frame, see [`crate::shared::Shared`]: all ranks of the node get
-    /// them, or none.
+    /// True if descriptors come beside this frame, see [`crate::shared::Shared`]: all ranks of the
+    /// node get them, or none.
     pub shares_memory: bool,
     /// This rank's host as the user named it.
     pub host: String,

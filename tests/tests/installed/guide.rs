@@ -15,7 +15,7 @@ const RUN_BY: [(&str, &str); 5] = [
     ("several-machines.md", "tests/tests/installed/guide.rs"),
     ("slurm.md", "tests/tests/schedulers.rs"),
     ("python.md", "tests/tests/schedulers.rs"),
-    ("kubernetes.md", "launcher/tests/kubernetes.rs"),
+    ("kubernetes.md", "launcher/tests/mpirun/kubernetes.rs"),
 ];
 
 /// The index has no commands.

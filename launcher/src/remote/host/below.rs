@@ -2,11 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use super::carrier::Carrier;
-use super::settings::Launcher;
-use super::tunnel::Tunnel;
-use super::{ENDING_LIMIT, FAREWELL, Incoming, Remote, State, ssh};
+use super::{ENDING_LIMIT, FAREWELL, Incoming, Remote, State};
+use crate::remote::carrier::Carrier;
 use crate::remote::passage::{Down, Up};
+use crate::remote::settings::Launcher;
+use crate::remote::ssh;
+use crate::remote::tunnel::Tunnel;
 use crate::wire::{Order, Report};
 
 /// What a node has to do with other hosts.
