@@ -9,8 +9,9 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
-use crate::cli::args::{Identified, Options};
+use crate::cli::args::Identified;
 use crate::cli::options::{self, dashed};
+use crate::cli::request::Options;
 use crate::failure::Failure;
 
 /// What becomes of an option of another launcher.
@@ -367,7 +368,8 @@ pub(crate) fn find(option: &[u8]) -> Option<Found> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::args::{Request, parse};
+    use crate::cli::args::parse;
+    use crate::cli::request::Request;
 
     fn entries() -> impl Iterator<Item = &'static Foreign> {
         FOREIGN.iter().flat_map(|(_, entries)| *entries)

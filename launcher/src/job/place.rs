@@ -3,8 +3,9 @@
 use crate::job::allocation::Allocation;
 use std::collections::HashMap;
 
-use crate::cli::args::{Mapping, Options};
 use crate::cli::mapping::RankBy;
+use crate::cli::request::Options;
+use crate::cli::values::Mapping;
 use crate::failure::{Failure, printable};
 use crate::job::hosts::{Host, RANKS_MAX, read_file, read_lines};
 use crate::node::cores::{Machine, list};
@@ -286,7 +287,8 @@ fn is_this_machine(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::args::{Request, parse};
+    use crate::cli::args::parse;
+    use crate::cli::request::Request;
 
     fn placed(line: &str) -> Result<Placement, Failure> {
         match parse(line.split(' ').map(Into::into)).unwrap() {

@@ -10,14 +10,15 @@ use mpi_boot::config::PortRange;
 use mpi_boot::protocol::Secure;
 use serde_bytes::ByteBuf;
 
-use crate::cli::args::{Options, parse_port_range, parse_secure, parse_transport};
 use crate::cli::contradiction::{self, Way};
 use crate::cli::datagrams;
 use crate::cli::network::{self, Wanted};
 use crate::cli::part::Part;
+use crate::cli::request::Options;
+use crate::cli::values::Readers;
+use crate::cli::words;
 use crate::failure::Failure;
 use crate::job::environment::{self, Export, Variable};
-use crate::job::input::Readers;
 use crate::job::other_mpi::{self, Wishes};
 use crate::job::place::{Place, Placement};
 use crate::job::preload::Preload;
@@ -369,7 +370,7 @@ fn secure(options: &Options) -> Result<(Secure, String), Failure> {
     let Some((by, value)) = of_variable(options, SECURE) else {
         return Ok((Secure::Cookie, String::new()));
     };
-    let secure = parse_secure(&by, &value)?;
+    let secure = words::secure(&by, &value)?;
     Ok((secure, format!("{by}{secure}")))
 }
 
@@ -397,7 +398,7 @@ fn ports(options: &Options) -> Result<Option<PortRange>, Failure> {
         return Ok(options.port_range);
     }
     let variable = of_variable(options, PORT_RANGE);
-    let range = variable.map(|(by, value)| parse_port_range(&value, by.trim_end_matches('=')));
+    let range = variable.map(|(by, value)| words::port_range(&value, by.trim_end_matches('=')));
     range.transpose()
 }
 
@@ -411,7 +412,7 @@ fn transport(
     let (asked, transport) = match (&options.transport, variable) {
         (Some(transport), _) => ("--transport ".into(), transport.clone()),
         (None, Some((by, value))) => {
-            let transport = parse_transport(&by, &value)?;
+            let transport = words::transport(&by, &value)?;
             (by, transport)
         }
         (None, None) => (String::new(), "auto".into()),

@@ -1,8 +1,8 @@
 //! Where the programs of a job run: their ranks are dense, in the order of the programs, and each
 //! program may have hosts of its own.
 
-use crate::cli::args::Options;
 use crate::cli::part::at;
+use crate::cli::request::Options;
 use crate::failure::Failure;
 use crate::job::allocation::Allocation;
 use crate::job::place::{self, Place, Placement};
@@ -105,7 +105,8 @@ fn merge(whole: &mut Placement, group: &Placement, ranks: &[u32]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::args::{Request, parse};
+    use crate::cli::args::parse;
+    use crate::cli::request::Request;
 
     fn options(line: &str) -> Options {
         match parse(line.split(' ').map(Into::into)).unwrap() {

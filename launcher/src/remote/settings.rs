@@ -3,7 +3,8 @@
 use std::ffi::OsStr;
 use std::time::Duration;
 
-use crate::cli::args::Options;
+use crate::cli::request::Options;
+pub use crate::cli::values::Launcher;
 use crate::failure::{Failure, printable};
 use crate::job::allocation::{Allocation, System, named_host_file};
 use crate::job::place::Placement;
@@ -23,33 +24,6 @@ const ARGUMENTS: [&str; 4] = [
     "HYDRA_LAUNCH_EXTRA_ARGS",
     "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS",
 ];
-
-/// What starts the agents on other hosts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Launcher {
-    /// An ssh to each host.
-    Ssh,
-    /// One srun for all.
-    Srun,
-}
-
-impl Launcher {
-    /// The value of `--launcher`.
-    ///
-    /// # Errors
-    ///
-    /// A usage failure that lists the possible values.
-    pub fn parse(name: &str, value: &str) -> Result<Launcher, Failure> {
-        match value {
-            "ssh" => Ok(Launcher::Ssh),
-            "srun" | "slurm" => Ok(Launcher::Srun),
-            _ => Err(Failure::usage(format!(
-                "{name} {}: expected ssh or srun",
-                printable(value)
-            ))),
-        }
-    }
-}
 
 /// How other hosts are reached.
 #[derive(Debug, Clone)]

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use mpi_boot::packets::{RECORDS_MOST, Record, Way};
 
-use crate::cli::args::Options;
+use crate::cli::request::Options;
 use crate::failure::{Failure, printable};
 use crate::job::place::Placement;
 use crate::reports::result_file::{self, Opener, ResultFile};
