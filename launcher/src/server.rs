@@ -10,9 +10,8 @@ use nix::sys::signal::{Signal, raise};
 
 use crate::cli::network::Wanted;
 use crate::cli::request::Options;
-use crate::cli::settings;
-use crate::cli::times;
 use crate::cli::values::Policy;
+use crate::cli::{settings, times};
 use crate::failure::{Failure, LAUNCH, OUTPUT_LOST, SIGNAL_BASE, STALLED};
 use crate::job::allocation::{self, Allocation};
 use crate::job::input::InputPump;
