@@ -5,11 +5,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::dialect::{Asked, Dialect, Reply, Request};
+use super::dialect::{Asked, Reply, Request};
 use super::mapping::mapping;
 use super::names::Ask;
 use super::store::{self, Puts, Store};
-use super::text::{BLOCK_MAX, LINE_MAX, Reader};
+use super::text::{BLOCK_MAX, Dialect, LINE_MAX, Reader};
 use super::{Command, Event, Put};
 
 /// The key of what [`mapping`] says.
@@ -55,7 +55,6 @@ enum Phase {
 struct Session {
     rank: u32,
     reader: Reader,
-    dialect: Dialect,
     phase: Phase,
     /// It has been in no fence since its Init.
     is_fresh: bool,
@@ -69,7 +68,6 @@ impl Session {
         Session {
             rank,
             reader: Reader::default(),
-            dialect: Dialect::One,
             phase: Phase::Outside,
             is_fresh: true,
             puts: Puts::default(),
@@ -139,10 +137,8 @@ impl Server {
             None => BLOCK_MAX,
         };
         if session.reader.waiting() > most + bytes.len() {
-            return self.fail(
-                place,
-                "sends PMI messages and does not wait for answers".into(),
-            );
+            let reason = "sends PMI messages and does not wait for answers";
+            return self.fail(place, reason.into());
         }
         self.go_on(place);
     }
@@ -190,7 +186,7 @@ impl Server {
             }
             match session.reader.pop() {
                 Ok(Some(message)) => {
-                    let asked = session.dialect.read(&message);
+                    let asked = session.reader.dialect.read(&message);
                     self.take(place, asked);
                 }
                 Ok(None) => return,
@@ -202,13 +198,13 @@ impl Server {
     /// Does what a rank asks for.
     fn take(&mut self, place: usize, asked: Asked) {
         let session = &self.sessions[place];
-        let is_allowed = match (&asked.request, session.phase, session.dialect) {
-            (Request::Init(_), phase, _) => phase == Phase::Outside,
-            (Request::FullInit, phase, _) => phase == Phase::Greeted,
-            (_, phase, _) => phase == Phase::InMpi,
+        let due = match &asked.request {
+            Request::Init(_) => Phase::Outside,
+            Request::FullInit => Phase::Greeted,
+            _ => Phase::InMpi,
         };
-        if !is_allowed {
-            let shown = crate::failure::printable_line(asked.command());
+        if session.phase != due {
+            let shown = crate::failure::printable_line(&asked.command);
             let state = match session.phase {
                 Phase::InMpi => "between Init and Finalize",
                 Phase::Outside | Phase::Greeted => "outside of Init and Finalize",
@@ -219,27 +215,25 @@ impl Server {
             Request::Init(version) => self.begin(place, &asked, version),
             Request::FullInit => {
                 self.enter(place);
-                let fields = self.full_init(place);
-                self.reply(place, &asked, &Ok(fields));
+                let reply = Ok(self.full_init(place));
+                self.reply(place, &asked, &reply);
             }
             Request::Fence => {
                 let puts = self.sessions[place].puts.take();
                 self.wait(place, asked, Wait::Fence);
-                self.actions
-                    .push_back(Action::Report(place, Event::Fence(puts)));
+                self.report(place, Event::Fence(puts));
             }
             Request::Name(ask) => self.ask(place, asked, ask),
-            Request::NodeAttribute { key, waits } => self.look(place, asked, &key, waits),
-            Request::PutNodeAttribute { key, value } => {
+            Request::NodeAttribute(key, waits) => self.look(place, asked, &key, waits),
+            Request::PutNodeAttribute((key, value)) => {
                 let reply = self.give(&key, value);
                 self.reply(place, &asked, &reply);
                 self.answer_waiting(&key);
             }
-            Request::Spawn { has_more: true } => {}
+            Request::Spawn(true) => {}
             Request::Finalize => self.finalize(place, &asked),
-            Request::Abort { code, message } => {
-                let event = Event::Abort { code, message };
-                self.actions.push_back(Action::Report(place, event));
+            Request::Abort(code, message) => {
+                self.report(place, Event::Abort { code, message });
             }
             request => {
                 let reply = self.answer(place, request);
@@ -260,16 +254,10 @@ impl Server {
             Request::SpaceName => Ok(vec![("kvsname", self.name.clone())]),
             Request::UniverseSize => Ok(vec![("size", "-1".into())]),
             Request::JobName => Ok(vec![("jobid", self.name.clone())]),
-            Request::JobAttribute(key) => {
-                let value = Some(self.mapping.clone()).filter(|_| key == MAPPING);
-                Ok(found(value))
-            }
-            Request::Put { key, value } => {
-                let put = self.sessions[place].puts.add(&key, &value);
-                put.map(|()| Vec::new())
-            }
-            Request::Get { space, key } => self.get(place, space.as_deref(), &key),
-            Request::Spawn { .. } => Err("mpirun of mpi-lite starts no more programs".into()),
+            Request::JobAttribute(key) => Ok(found((key == MAPPING).then_some(&self.mapping))),
+            Request::Put(put) => self.sessions[place].puts.add(put).map(|()| Vec::new()),
+            Request::Get(space, key) => self.get(place, space.as_deref(), &key),
+            Request::Spawn(_) => Err("mpirun of mpi-lite starts no more programs".into()),
             _ => Err("the server has no such command".into()),
         }
     }
@@ -280,14 +268,16 @@ impl Server {
             return Err("there is no such space".into());
         }
         let value = match key {
-            MAPPING => Some(self.mapping.clone()),
+            MAPPING => Some(&self.mapping),
             // What is there is of the program before this one.
             _ if session.is_fresh => None,
-            key => self.store.get(key).map(String::from),
+            key => self.store.get(key),
         };
-        match (session.dialect, value) {
+        match (session.reader.dialect, value) {
             (Dialect::Two, value) => Ok(found(value)),
-            (Dialect::One, Some(value)) => Ok(vec![("msg", "success".into()), ("value", value)]),
+            (Dialect::One, Some(value)) => {
+                Ok(vec![("msg", "success".into()), ("value", value.clone())])
+            }
             (Dialect::One, None) => Err("no such key".into()),
         }
     }
@@ -307,8 +297,7 @@ impl Server {
         ];
         self.reply(place, asked, &Ok(fields));
         let session = &mut self.sessions[place];
-        session.dialect = dialect;
-        session.reader.set_syntax(dialect.syntax());
+        session.reader.dialect = dialect;
         session.phase = Phase::Greeted;
         if dialect == Dialect::One {
             self.enter(place);
@@ -325,7 +314,7 @@ impl Server {
         session.phase = Phase::InMpi;
         session.is_fresh = true;
         session.puts = Puts::default();
-        self.actions.push_back(Action::Report(place, Event::Init));
+        self.report(place, Event::Init);
     }
 
     fn full_init(&self, place: usize) -> Vec<(&'static str, String)> {
@@ -345,18 +334,15 @@ impl Server {
         let session = &mut self.sessions[place];
         session.phase = Phase::Outside;
         session.is_fresh = false;
-        session.dialect = Dialect::One;
-        session.reader.set_syntax(Dialect::One.syntax());
-        self.actions
-            .push_back(Action::Report(place, Event::Finalized));
+        session.reader.dialect = Dialect::One;
+        self.report(place, Event::Finalized);
     }
 
     fn ask(&mut self, place: usize, asked: Asked, ask: Ask) {
         match ask.check() {
             Ok(()) => {
                 self.wait(place, asked, Wait::Name);
-                self.actions
-                    .push_back(Action::Report(place, Event::Name(ask)));
+                self.report(place, Event::Name(ask));
             }
             Err(reason) => self.reply(place, &asked, &Err(reason)),
         }
@@ -364,11 +350,12 @@ impl Server {
 
     /// Answers with a value of the node, or lets the rank wait for it.
     fn look(&mut self, place: usize, asked: Asked, key: &str, waits: bool) {
-        let value = self.attributes.get(key).cloned();
+        let value = self.attributes.get(key);
         if value.is_none() && waits && key.len() <= store::KEY_MAX {
             return self.wait(place, asked, Wait::Attribute(key.into()));
         }
-        self.reply(place, &asked, &Ok(found(value)));
+        let reply = Ok(found(value));
+        self.reply(place, &asked, &reply);
     }
 
     fn give(&mut self, key: &str, value: String) -> Reply {
@@ -388,7 +375,7 @@ impl Server {
         for place in 0..self.sessions.len() {
             let open = self.sessions[place].open.as_ref();
             if open.is_some_and(|(_, wait)| *wait == Wait::Attribute(key.into())) {
-                self.close(place, &Ok(found(Some(value.clone()))));
+                self.close(place, &Ok(found(Some(&value))));
                 self.go_on(place);
             }
         }
@@ -406,8 +393,12 @@ impl Server {
     }
 
     fn reply(&mut self, place: usize, asked: &Asked, reply: &Reply) {
-        let bytes = self.sessions[place].dialect.write(asked, reply);
+        let bytes = self.sessions[place].reader.dialect.write(asked, reply);
         self.actions.push_back(Action::Send(place, bytes));
+    }
+
+    fn report(&mut self, place: usize, event: Event) {
+        self.actions.push_back(Action::Report(place, event));
     }
 
     fn fail(&mut self, place: usize, reason: String) {
@@ -417,9 +408,9 @@ impl Server {
 }
 
 /// A value of PMI-2 that need not be there.
-fn found(value: Option<String>) -> Vec<(&'static str, String)> {
+fn found(value: Option<&String>) -> Vec<(&'static str, String)> {
     match value {
-        Some(value) => vec![("found", "TRUE".into()), ("value", value)],
+        Some(value) => vec![("found", "TRUE".into()), ("value", value.clone())],
         None => vec![("found", "FALSE".into())],
     }
 }
@@ -623,7 +614,7 @@ mod tests {
         sent(&mut server, 0, INIT.as_bytes());
         let both = b"cmd=lookup_name service=s\ncmd=get_appnum\n";
         server.hear(0, both);
-        let ask = Ask::Lookup { name: "s".into() };
+        let ask = Ask::Lookup("s".into());
         assert_eq!(actions(&mut server), [Action::Report(0, Event::Name(ask))]);
         let answer = Ok("p".to_string());
         server.obey(Command::Named { rank: 0, answer });
