@@ -247,12 +247,9 @@ mod tests {
         let (name, port) = ("s".to_string(), "p".to_string());
         event(&mut job, 0, Event::Init);
         event(&mut job, 1, Event::Init);
-        let publish = Ask::Publish {
-            name: name.clone(),
-            port,
-        };
+        let publish = Ask::Publish(name.clone(), port);
         event(&mut job, 0, Event::Name(publish));
-        event(&mut job, 1, Event::Name(Ask::Lookup { name }));
+        event(&mut job, 1, Event::Name(Ask::Lookup(name)));
         let answers = commands(&mut job);
         let answer = Ok("p".to_string());
         assert_eq!(answers[1], Command::Named { rank: 1, answer });
