@@ -11,6 +11,8 @@ use std::time::Duration;
 use mpi_boot::protocol::Counted;
 use mpi_boot::protocol::{FRAME_MAX, RANK_FRAME_MAX, Secure};
 use mpi_boot::state::RankState;
+use nix::libc::{SIGKILL, SIGSEGV};
+use nix::sys::wait::WaitStatus;
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 
@@ -263,6 +265,27 @@ pub enum Ended {
         /// The limit for the processes of its group, in bytes, if there is one and it is visible.
         limit: Option<u64>,
     },
+}
+
+impl Ended {
+    /// How a process ended that has this status, if it has ended.
+    pub fn of(status: WaitStatus) -> Option<Ended> {
+        match status {
+            WaitStatus::Exited(_, code) => Some(Ended::Exited(code)),
+            WaitStatus::Signaled(_, signal, _) => Some(Ended::Killed(signal as i32)),
+            _ => None,
+        }
+    }
+
+    /// The signal that ended it, if one did.
+    pub fn signal(self) -> Option<i32> {
+        match self {
+            Ended::Exited(_) => None,
+            Ended::Killed(signal) => Some(signal),
+            Ended::LittleStack { .. } => Some(SIGSEGV),
+            Ended::OutOfMemory { .. } => Some(SIGKILL),
+        }
+    }
 }
 
 /// What a node tells `mpirun`.

@@ -17,13 +17,13 @@ mod host;
 mod ledger;
 pub mod link;
 pub mod passage;
-mod process;
 pub(crate) mod proof;
 pub(crate) mod relay;
 pub mod settings;
 pub mod silence;
 pub mod srun;
 mod ssh;
+mod streams;
 pub(crate) mod tree;
 mod tunnel;
 

@@ -14,15 +14,16 @@ use std::time::{Duration, Instant};
 use nix::sys::wait::WaitStatus;
 use nix::unistd::Pid;
 
-use super::carrier::Connection;
-use super::process::Process;
+use super::carrier::Carrier;
 use super::proof::{self, ANSWER_MAX, BLOCK, GREETING, Token, Verdict};
 use super::settings::{Launcher, Settings};
+use super::streams::Streams;
 use crate::failure::{Failure, printable};
 use crate::job::place::Place;
 use crate::node::Inherited;
 use crate::node::address;
 use crate::poll::{self, Interests, earlier};
+use crate::wire::Ended;
 
 /// The variable with token, port and addresses, for agents alone.
 pub(crate) const HOME: &str = "MPILITE_AGENT_HOME";
@@ -42,7 +43,7 @@ pub enum News {
     /// This command line starts the agents.
     Called(Vec<String>),
     /// The agent of this node is there.
-    Arrived(usize, Connection),
+    Arrived(usize, Streams),
     /// The agents that have not arrived never will.
     Failed(String),
 }
@@ -67,7 +68,7 @@ pub struct Srun {
     token: Token,
     /// None once all agents are there, or never will be.
     listener: Option<TcpListener>,
-    process: Option<Process>,
+    process: Option<Streams>,
     has_overlap: bool,
     pending: Vec<Pending>,
     arrived: HashSet<usize>,
@@ -207,17 +208,16 @@ impl Srun {
 
     /// A child process changed. Returns true if it is our srun.
     pub fn child(&mut self, pid: Pid, status: WaitStatus, now: Instant) -> bool {
-        let process = self.process.as_mut();
-        let Some(process) = process.filter(|process| process.pid() == pid) else {
+        let (Some(process), Some(ended)) = (&mut self.process, Ended::of(status)) else {
             return false;
         };
-        if matches!(status, WaitStatus::Exited(..) | WaitStatus::Signaled(..)) {
-            process.set_ended(status);
+        let is_ours = process.end(pid, ended);
+        if is_ours {
             process.read();
             let is_gone = process.is_gone();
             self.gone_at = Some(if is_gone { now } else { now + LAST_WORDS });
         }
-        true
+        is_ours
     }
 
     /// All nodes are over. Returns true if srun has ended as well, or has had its time.
@@ -227,7 +227,7 @@ impl Srun {
         let Some(process) = &self.process else {
             return true;
         };
-        if process.has_ended() {
+        if process.fate().has_ended() {
             self.process = None;
             return true;
         }
@@ -252,7 +252,7 @@ impl Srun {
     fn spawn(&mut self) {
         match self.command().and_then(|command| {
             self.news.push_back(News::Called(words(&command)));
-            Process::spawn(command, self.inherited).map_err(|error| error.to_string())
+            Streams::spawn(command, self.inherited).map_err(|error| error.to_string())
         }) {
             Ok(mut process) => {
                 process.close_input();
@@ -353,7 +353,7 @@ impl Srun {
         if self.arrived.contains(number) || pending.stream.write_all(&reply).is_err() {
             return;
         }
-        if let Ok(connection) = Connection::new(pending.stream) {
+        if let Ok(connection) = Streams::of(&pending.stream) {
             self.arrived.insert(*number);
             self.news.push_back(News::Arrived(*number, connection));
         }

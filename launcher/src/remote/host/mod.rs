@@ -15,14 +15,15 @@ use nix::unistd::Pid;
 use crate::failure::{Failure, printable};
 use crate::node::Inherited;
 use crate::poll::{Interests, Token, earlier};
-use crate::remote::carrier::{Carrier, Connection};
+use crate::remote::carrier::Carrier;
 use crate::remote::fate::Fate;
 use crate::remote::greeting::{self, Greeting};
 use crate::remote::ledger::Ledger;
 use crate::remote::settings::{Launcher, Settings};
 use crate::remote::silence::{self, Silence};
 use crate::remote::ssh::{self, Obstacle};
-use crate::wire::{ORDERS_WAITING_MAX, Order, REPORT_FRAME_MAX, Report};
+use crate::remote::streams::Streams;
+use crate::wire::{Ended, ORDERS_WAITING_MAX, Order, REPORT_FRAME_MAX, Report};
 
 use below::Below;
 
@@ -72,7 +73,7 @@ pub struct Remote {
     patient_until: Option<Instant>,
     /// Why the last attempt did not reach the host, if it is tried again.
     unreached: Option<&'static str>,
-    carrier: Option<Carrier>,
+    carrier: Option<Box<dyn Carrier>>,
     incoming: Incoming,
     ledger: Ledger,
     below: Below,
@@ -145,14 +146,10 @@ impl Remote {
         self.attempts += 1;
         self.patient_until
             .get_or_insert(now + self.settings.patience);
-        self.incoming = Incoming::Noise(Vec::new());
         let words = ssh::command_line(&self.settings, &self.host);
         self.reports.push_back(Report::Calling(words.clone()));
         match ssh::connect(&words, self.inherited) {
-            Ok(process) => {
-                self.carrier = Some(Carrier::Ssh(process));
-                self.state = State::Connecting(now + self.settings.ready_within);
-            }
+            Ok(process) => self.go_through(Box::new(process), now),
             Err(error) => {
                 let program = printable(&self.settings.program[0]);
                 self.lose(format!(
@@ -164,12 +161,18 @@ impl Remote {
     }
 
     /// Takes the connection of an agent that srun has started.
-    pub fn attach(&mut self, connection: Connection, now: Instant) {
+    pub fn attach(&mut self, connection: Streams, now: Instant) {
         if matches!(self.state, State::Waiting(_)) {
-            self.carrier = Some(Carrier::Connection(connection));
-            self.state = State::Connecting(now + self.settings.ready_within);
-            self.flush();
+            self.go_through(Box::new(connection), now);
         }
+    }
+
+    /// Waits for an agent at the end of this way.
+    fn go_through(&mut self, carrier: Box<dyn Carrier>, now: Instant) {
+        self.incoming = Incoming::Noise(Vec::new());
+        self.carrier = Some(carrier);
+        self.state = State::Connecting(now + self.settings.ready_within);
+        self.flush();
     }
 
     /// Gives up a host that has not answered.
@@ -285,16 +288,15 @@ impl Remote {
 
     /// A child process changed. Returns true if it is our ssh.
     pub fn child(&mut self, pid: Pid, status: WaitStatus, now: Instant) -> bool {
-        let process = self.carrier.as_mut().and_then(Carrier::process_mut);
-        let Some(process) = process.filter(|process| process.pid() == pid) else {
+        let (Some(carrier), Some(ended)) = (&mut self.carrier, Ended::of(status)) else {
             return false;
         };
-        if matches!(status, WaitStatus::Exited(..) | WaitStatus::Signaled(..)) {
-            process.set_ended(status);
+        let is_ours = carrier.end(pid, ended);
+        if is_ours {
             self.read(now);
             self.notice_end(now);
         }
-        true
+        is_ours
     }
 
     fn send(&mut self, order: &Order, frame: Option<&[u8]>, now: Instant) {
@@ -480,14 +482,8 @@ impl Remote {
             State::Connecting(_) if self.has_tunnel() => self.take_detour(),
             State::Connecting(_) => self.try_again_or_lose(now),
             State::Ready => {
-                let how = self.carrier.as_ref();
-                let how = how.map_or(String::new(), |it| it.how_it_ended(&self.settings));
-                let complaint = self.complaint();
-                self.lose(format!(
-                    "lost host {} ({how}{complaint}){}; ending the job",
-                    self.host,
-                    self.losses()
-                ));
+                let (host, how, losses) = (&self.host, self.how_it_ended(), self.losses());
+                self.lose(format!("lost host {host} ({how}){losses}; ending the job"));
             }
             State::Quiet(_) => self.over(),
             State::Waiting(_) | State::Over => {}
@@ -508,8 +504,7 @@ impl Remote {
     /// Returns true if ssh has met what may pass. The first time, the user gets a line about a host
     /// that accepts no connection.
     fn may_succeed_later(&mut self, now: Instant) -> bool {
-        let fate = self.carrier.as_ref().and_then(Carrier::fate);
-        let complaints = fate.map_or(String::new(), Fate::complaints);
+        let complaints = self.fate().map_or(String::new(), Fate::complaints);
         match ssh::obstacle(&complaints, self.settings.waits_for_names) {
             Some(Obstacle::Crowd) => self.attempts < ATTEMPTS,
             Some(Obstacle::NoServer(reason)) => {
@@ -537,7 +532,7 @@ impl Remote {
     fn why_not_connected(&self) -> String {
         let host = &self.host;
         let complaint = self.complaint();
-        let fate = self.carrier.as_ref().and_then(Carrier::fate);
+        let fate = self.fate();
         if fate.is_some_and(Fate::has_no_agent) {
             return format!(
                 "cannot start on host {host}: {} cannot be executed there (install mpi-lite at \
@@ -552,15 +547,24 @@ impl Remote {
                 self.settings.shown_program()
             );
         }
-        let how = self.carrier.as_ref();
-        let how = how.map_or(String::new(), |it| it.how_it_ended(&self.settings));
-        format!("cannot start on host {host}: {how}{complaint}")
+        format!("cannot start on host {host}: {}", self.how_it_ended())
     }
 
+    /// What became of the program that reaches the host, if one does.
+    fn fate(&self) -> Option<&Fate> {
+        self.carrier.as_ref().map(|it| it.fate())
+    }
+
+    /// What became of the way to the host, and the last line of its complaints.
+    fn how_it_ended(&self) -> String {
+        let how = self.carrier.as_ref();
+        let how = how.map_or(String::new(), |it| it.how_it_ended(&self.settings));
+        how + &self.complaint()
+    }
+
+    /// The last line of ssh's complaints, as the end of a line of ours.
     fn complaint(&self) -> String {
-        self.carrier
-            .as_ref()
-            .map_or(String::new(), Carrier::complaint)
+        self.fate().map_or(String::new(), Fate::complaint)
     }
 
     fn lose(&mut self, reason: String) {
