@@ -41,22 +41,18 @@ impl fmt::Debug for Token {
     }
 }
 
-/// Random bytes.
-///
-/// # Errors
-///
-/// A failure if the system has none.
-pub(crate) fn random() -> Result<[u8; BLOCK], Failure> {
-    let mut bytes = [0; BLOCK];
+/// Random bytes. Returns a failure that names their purpose if the system has none.
+pub(crate) fn random<const BYTES: usize>(purpose: &str) -> Result<[u8; BYTES], Failure> {
+    let mut bytes = [0; BYTES];
     getrandom::fill(&mut bytes)
-        .map_err(|error| Failure::launch(format!("no random numbers for a token: {error}")))?;
+        .map_err(|error| Failure::launch(format!("no random numbers for {purpose}: {error}")))?;
     Ok(bytes)
 }
 
 impl Token {
     /// A new one.
     pub(crate) fn new() -> Result<Token, Failure> {
-        Ok(Token(random()?))
+        Ok(Token(random("a token")?))
     }
 
     /// The token that [`Token::text`] has written.
@@ -150,7 +146,7 @@ mod tests {
     #[test]
     fn an_agent_with_the_token_is_known_by_its_node_and_no_other() {
         let token = Token::new().unwrap();
-        let (a, b) = (random().unwrap(), random().unwrap());
+        let [a, b]: [[u8; BLOCK]; 2] = [(); 2].map(|()| random("a test").unwrap());
         let right = answer(&token, &a, &b, "n2");
         let Verdict::Agent {
             node,

@@ -308,7 +308,9 @@ impl Srun {
             let Some(Ok((mut stream, _))) = self.listener.as_ref().map(TcpListener::accept) else {
                 return;
             };
-            let Ok(nonce) = proof::random() else { return };
+            let Ok(nonce) = proof::random("a token") else {
+                return;
+            };
             let greeting = [GREETING, &nonce].concat();
             // A new connection has room for so little.
             let is_sent = stream.set_nonblocking(true).is_ok()
