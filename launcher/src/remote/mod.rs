@@ -27,4 +27,4 @@ mod streams;
 pub(crate) mod tree;
 mod tunnel;
 
-pub use host::Remote;
+pub use host::{Known, Remote};

@@ -99,12 +99,6 @@ impl Settings {
             other => format!("'{}' (MPILITE_SSH)", printable(other)),
         }
     }
-
-    /// Returns true if hosts are known to come late: progress is shown instead of a line for each
-    /// host that accepts no connection.
-    pub(super) fn is_very_patient(&self) -> bool {
-        self.waits_for_names
-    }
 }
 
 /// How long an agent may take to answer, and for how long to try a host that accepts no connection:
