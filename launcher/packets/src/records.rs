@@ -3,13 +3,16 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufReader, Seek as _};
+use std::io::{self, BufReader, ErrorKind};
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use mpi_boot::packets::{Preamble, Record, Way};
 
+use crate::named;
+
+#[derive(Debug)]
 struct Source {
     file: BufReader<File>,
     preamble: Rc<Preamble>,
@@ -25,87 +28,79 @@ impl Source {
 /// What is next: its time, its way (what is sent comes before what is received), its source.
 type Turn = Reverse<(u64, Way, usize)>;
 
-/// The files of all records, open.
-#[derive(Debug, Default)]
-pub(super) struct Records {
-    files: Vec<File>,
-}
-
-impl Records {
-    /// Opens all files of a folder. Whatever else somebody has put there is left out, and opening
-    /// it neither waits nor has an effect.
-    ///
-    /// # Errors
-    /// Those of the system.
-    pub(super) fn open(folder: &Path) -> io::Result<Records> {
-        let mut paths: Vec<_> = fs::read_dir(folder)?
-            .map(|entry| entry.map(|entry| entry.path()))
-            .collect::<io::Result<_>>()?;
-        paths.sort();
-        let mut files = Vec::new();
-        for path in paths {
-            if !fs::symlink_metadata(&path)?.is_file() {
-                continue;
-            }
-            let flags = libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_NOFOLLOW;
-            let file = OpenOptions::new()
-                .read(true)
-                .custom_flags(flags)
-                .open(path)?;
-            if file.metadata()?.is_file() {
-                files.push(file);
-            }
-        }
-        Ok(Records { files })
-    }
-
-    /// The records from the beginning. One merge is read at a time.
-    ///
-    /// # Errors
-    /// Those of the system.
-    pub(super) fn merge(&self) -> io::Result<Merge> {
-        let mut merge = Merge {
-            sources: Vec::new(),
-            turns: BinaryHeap::new(),
-        };
-        for file in &self.files {
-            let mut file = file.try_clone()?;
-            file.rewind()?;
-            merge.add(BufReader::new(file));
-        }
-        Ok(merge)
-    }
-}
-
 /// Reads the records of all files.
-pub(super) struct Merge {
+#[derive(Debug, Default)]
+pub(crate) struct Merge {
     sources: Vec<Source>,
     turns: BinaryHeap<Turn>,
 }
 
 impl Merge {
+    /// Opens these files, and those in folders among them.
+    ///
+    /// # Errors
+    /// A line that names the path.
+    pub(crate) fn open(paths: &[PathBuf]) -> Result<Merge, String> {
+        let mut merge = Merge::default();
+        for path in paths {
+            let added = match path.is_dir() {
+                true => merge.add_folder(path),
+                false => File::open(path).and_then(|file| merge.add(file)),
+            };
+            added.map_err(named(path))?;
+        }
+        Ok(merge)
+    }
+
+    /// Adds the files of a folder. Whatever else somebody has put there is left out, and opening
+    /// it neither waits nor has an effect.
+    fn add_folder(&mut self, folder: &Path) -> io::Result<()> {
+        let entries = fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path()));
+        let mut paths: Vec<_> = entries.collect::<io::Result<_>>()?;
+        paths.sort();
+        for path in paths {
+            if !fs::symlink_metadata(&path)?.is_file() {
+                continue;
+            }
+            let flags = libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_NOFOLLOW;
+            let mut options = OpenOptions::new();
+            let file = options.read(true).custom_flags(flags).open(path)?;
+            if file.metadata()?.is_file() {
+                let _ = self.add(file);
+            }
+        }
+        Ok(())
+    }
+
     /// A file that is cut off in its preamble has no records.
-    fn add(&mut self, mut file: BufReader<File>) {
-        let Ok(preamble) = Preamble::read(&mut file) else {
-            return;
+    fn add(&mut self, file: File) -> io::Result<()> {
+        let mut file = BufReader::new(file);
+        let preamble = match Preamble::read(&mut file) {
+            Ok(preamble) => Rc::new(preamble),
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(()),
+            Err(error) if error.kind() == ErrorKind::InvalidData => {
+                return Err(io::Error::other("this is no record of packets"));
+            }
+            Err(error) => return Err(error),
         };
         let mut source = Source {
             file,
-            preamble: Rc::new(preamble),
+            preamble,
             next: None,
         };
         source.read();
         self.sources.push(source);
         self.queue(self.sources.len() - 1);
+        Ok(())
     }
 
     /// The ranks that recorded.
-    pub(super) fn ranks(&self) -> Vec<u32> {
+    pub(crate) fn ranks(&self) -> Vec<u32> {
         self.ranks_with(|_| true)
     }
 
     /// The ranks that could not write all their records.
-    pub(super) fn ranks_with_loss(&self) -> Vec<u32> {
+    pub(crate) fn ranks_with_loss(&self) -> Vec<u32> {
         self.ranks_with(|preamble| preamble.has_loss)
     }
 
@@ -136,5 +131,13 @@ impl Iterator for Merge {
         source.read();
         self.queue(number);
         Some((preamble, record))
+    }
+}
+
+/// Sender and receiver of a record.
+pub(crate) fn ends(rank: u32, record: &Record) -> (u32, u32) {
+    match record.way {
+        Way::Received => (record.peer, rank),
+        Way::Sent | Way::Limit => (rank, record.peer),
     }
 }

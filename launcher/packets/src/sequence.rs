@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use mpi_boot::packets::{Flags, Header, Kind, Preamble, RMPP, Record, Way, packets};
 
-use super::ends;
+use crate::records::ends;
 
 /// Sizes in pixels: a row, the part above the first row, the part left of the first line.
 const ROW: usize = 20;
@@ -46,10 +46,7 @@ const LEGEND: [(&str, &str); 4] = [
 struct Arrow {
     from: u32,
     to: u32,
-    kind: &'static str,
-    class: &'static str,
-    label: String,
-    about: String,
+    words: Words,
     sent: usize,
     received: Option<usize>,
 }
@@ -66,7 +63,7 @@ struct Pending {
 
 /// A diagram that grows with the records it hears, which come in order of time.
 #[derive(Debug)]
-pub(super) struct Diagram {
+pub(crate) struct Diagram {
     most: usize,
     recorded: Vec<u32>,
     /// The time of each row, in nanoseconds.
@@ -78,7 +75,7 @@ pub(super) struct Diagram {
 
 impl Diagram {
     /// A diagram of at most this many packets. These ranks, in ascending order, are recorded.
-    pub(super) fn new(most: usize, recorded: &[u32]) -> Diagram {
+    pub(crate) fn new(most: usize, recorded: &[u32]) -> Diagram {
         Diagram {
             most,
             recorded: recorded.to_vec(),
@@ -90,7 +87,7 @@ impl Diagram {
     }
 
     /// Takes note of a record.
-    pub(super) fn hear(&mut self, preamble: &Preamble, record: &Record) {
+    pub(crate) fn hear(&mut self, preamble: &Preamble, record: &Record) {
         let (from, _) = ends(preamble.rank, record);
         match record.way {
             Way::Limit => {}
@@ -143,10 +140,7 @@ impl Diagram {
             self.arrows.push(Arrow {
                 from,
                 to,
-                kind: words.kind,
-                class: words.class,
-                label: words.label,
-                about: words.about,
+                words,
                 sent: self.rows.len(),
                 received: None,
             });
@@ -175,7 +169,7 @@ impl Diagram {
     }
 
     /// The diagram as the text of an SVG file.
-    pub(super) fn to_svg(&self) -> String {
+    pub(crate) fn to_svg(&self) -> String {
         let mut ranks: Vec<u32> = self.recorded.clone();
         ranks.extend(self.arrows.iter().flat_map(|arrow| [arrow.from, arrow.to]));
         ranks.sort_unstable();
@@ -256,13 +250,12 @@ impl Diagram {
     }
 
     fn draw_arrow(&self, svg: &mut String, arrow: &Arrow, (from, to): (usize, usize)) {
-        let Arrow {
+        let Words {
             class,
             kind,
             label,
             about,
-            ..
-        } = arrow;
+        } = &arrow.words;
         let y = y_of(arrow.sent);
         let (fate, end) = match arrow.received {
             Some(row) => ("received", (to, y_of(row))),
@@ -296,7 +289,7 @@ impl Diagram {
         } else {
             (from - 10, "end")
         };
-        let (y, class, label) = (y_of(arrow.sent) - 3, arrow.class, &arrow.label);
+        let (y, class, label) = (y_of(arrow.sent) - 3, arrow.words.class, &arrow.words.label);
         let _ = writeln!(
             svg,
             "<text class=\"label {class}\" x=\"{x}\" y=\"{y}\" \
@@ -306,6 +299,7 @@ impl Diagram {
 }
 
 /// What is said about a packet. All of it is text without marks of XML.
+#[derive(Debug)]
 struct Words {
     kind: &'static str,
     class: &'static str,
