@@ -56,7 +56,7 @@ build: export MPILITE_BUILD_COMMIT = $(shell \
   { [ -e .git ] && git rev-parse --short=12 HEAD 2>/dev/null; } || echo not known)
 build: export MPILITE_BUILD_COMPILER = $(shell rustc --version)
 build:
-	@$(CARGO) build --profile tools --package launcher --package wrappers --package packets & tools=$$!; \
+	@$(CARGO) build --profile tools --package launcher --package wrappers & tools=$$!; \
 	  $(CARGO) build --release --package mpi-capi --features mpi-capi/laboratory; library=$$?; \
 	  wait $$tools && exit $$library
 

@@ -80,44 +80,44 @@ impl Wish {
     /// Writes the files. Returns the exit status.
     fn fulfil(&self) -> Result<u8, String> {
         let merge = Merge::open(&self.records)?;
-        let (ranks, lacking) = (merge.ranks(), merge.ranks_with_loss());
-        let mut pcapng = None;
+        let lacking: Vec<_> = merge.lacking.iter().map(u32::to_string).collect();
         if let Some(path) = &self.packets {
-            let writer = Writer::new(create(path)?, &ranks);
-            pcapng = Some((writer.map_err(named(path))?, path));
-        }
-        let most = self.most.unwrap_or(SEQUENCE_PACKETS);
-        let mut diagram = None;
-        if let Some(path) = &self.sequence {
-            diagram = Some((Diagram::new(most, &ranks), create(path)?, path));
-        }
-        for (preamble, record) in merge {
-            if let Some((writer, path)) = &mut pcapng {
-                writer.add(&preamble, &record).map_err(named(path))?;
-            }
-            if let Some((diagram, ..)) = &mut diagram {
-                diagram.hear(&preamble, &record);
-            }
-        }
-        if let Some((writer, path)) = pcapng {
-            let limited = writer.finish().map_err(named(path))?;
+            let limited = write_pcapng(merge, create(path)?).map_err(named(path))?;
             limited.iter().for_each(|it| say(&format!("note: {it}")));
         }
-        if let Some((diagram, mut file, path)) = diagram {
-            let svg = diagram.to_svg();
-            file.write_all(svg.as_bytes()).map_err(named(path))?;
+        if let Some(path) = &self.sequence {
+            let merge = Merge::open(&self.records)?;
+            let most = self.most.unwrap_or(SEQUENCE_PACKETS);
+            write_diagram(merge, most, create(path)?).map_err(named(path))?;
         }
-        if lacking.is_empty() {
-            return Ok(0);
-        }
-        let plural = if lacking.len() == 1 { "" } else { "s" };
-        let names: Vec<_> = lacking.iter().map(u32::to_string).collect();
+        let plural = match lacking.len() {
+            0 => return Ok(0),
+            1 => "",
+            _ => "s",
+        };
+        let ranks = lacking.join(", ");
         say(&format!(
-            "rank{plural} {} could not record all packets",
-            names.join(", ")
+            "rank{plural} {ranks} could not record all packets"
         ));
         Ok(LACKING)
     }
+}
+
+/// Writes all records. Returns a line for each rank that reached the limit of recording.
+fn write_pcapng(merge: Merge, file: File) -> io::Result<Vec<String>> {
+    let mut writer = Writer::new(file, &merge.ranks)?;
+    for (preamble, record) in merge {
+        writer.add(&preamble, &record)?;
+    }
+    writer.finish()
+}
+
+fn write_diagram(merge: Merge, most: usize, mut file: File) -> io::Result<()> {
+    let mut diagram = Diagram::new(most, &merge.ranks);
+    for (preamble, record) in merge {
+        diagram.hear(&preamble, &record);
+    }
+    file.write_all(diagram.to_svg().as_bytes())
 }
 
 /// Does what these arguments ask for.

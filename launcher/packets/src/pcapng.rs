@@ -1,5 +1,6 @@
 //! Writes pcapng (draft-ietf-opsawg-pcapng): a section, its interfaces, packets, statistics.
 
+use std::collections::BTreeSet;
 use std::io::{self, BufWriter, Write};
 
 use mpi_boot::packets::{Preamble, RECORDS_MOST, Record, Way};
@@ -24,21 +25,21 @@ const INBOUND: u32 = 1;
 const OUTBOUND: u32 = 2;
 
 /// A file under way. Each rank has two interfaces, in their order: what it sent, what it received.
-pub(crate) struct Writer<'a, W: Write> {
+pub(crate) struct Writer<W: Write> {
     out: BufWriter<W>,
-    ranks: &'a [u32],
+    ranks: Vec<u32>,
     /// The time of the last packet.
     time: u64,
     /// Ranks that reached the limit of recording: their interfaces, a line for each.
     limited: Vec<(usize, String)>,
 }
 
-impl<'a, W: Write> Writer<'a, W> {
-    /// Begins a file with the interfaces of these ranks, which ascend.
-    pub(crate) fn new(out: W, ranks: &'a [u32]) -> io::Result<Self> {
+impl<W: Write> Writer<W> {
+    /// Begins a file with the interfaces of these ranks.
+    pub(crate) fn new(out: W, ranks: &BTreeSet<u32>) -> io::Result<Self> {
         let mut writer = Writer {
             out: BufWriter::new(out),
-            ranks,
+            ranks: ranks.iter().copied().collect(),
             time: 0,
             limited: Vec::new(),
         };
@@ -192,7 +193,7 @@ mod tests {
             ..received.clone()
         };
         let mut file = Vec::new();
-        let mut writer = Writer::new(&mut file, &[1]).unwrap();
+        let mut writer = Writer::new(&mut file, &BTreeSet::from([1])).unwrap();
         writer.add(&preamble, &received).unwrap();
         writer.add(&preamble, &limit).unwrap();
         let lines = writer.finish().unwrap();

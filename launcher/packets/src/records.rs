@@ -1,7 +1,6 @@
 //! The records of all ranks in order of time.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, ErrorKind};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -12,27 +11,16 @@ use mpi_boot::packets::{Preamble, Record, Way};
 
 use crate::named;
 
-#[derive(Debug)]
-struct Source {
-    file: BufReader<File>,
-    preamble: Rc<Preamble>,
-    next: Option<Record>,
-}
-
-impl Source {
-    fn read(&mut self) {
-        self.next = Record::read(&mut self.file, self.preamble.addresses.len());
-    }
-}
-
-/// What is next: its time, its way (what is sent comes before what is received), its source.
-type Turn = Reverse<(u64, Way, usize)>;
-
 /// Reads the records of all files.
 #[derive(Debug, Default)]
 pub(crate) struct Merge {
-    sources: Vec<Source>,
-    turns: BinaryHeap<Turn>,
+    sources: Vec<(BufReader<File>, Rc<Preamble>)>,
+    /// The next record of each source. What is sent comes before what is received.
+    next: BTreeMap<(u64, Way, usize), Record>,
+    /// The ranks that recorded.
+    pub(crate) ranks: BTreeSet<u32>,
+    /// Those that could not write all their records.
+    pub(crate) lacking: BTreeSet<u32>,
 }
 
 impl Merge {
@@ -83,39 +71,20 @@ impl Merge {
             }
             Err(error) => return Err(error),
         };
-        let mut source = Source {
-            file,
-            preamble,
-            next: None,
-        };
-        source.read();
-        self.sources.push(source);
-        self.queue(self.sources.len() - 1);
+        self.ranks.insert(preamble.rank);
+        if preamble.has_loss {
+            self.lacking.insert(preamble.rank);
+        }
+        self.sources.push((file, preamble));
+        self.read(self.sources.len() - 1);
         Ok(())
     }
 
-    /// The ranks that recorded.
-    pub(crate) fn ranks(&self) -> Vec<u32> {
-        self.ranks_with(|_| true)
-    }
-
-    /// The ranks that could not write all their records.
-    pub(crate) fn ranks_with_loss(&self) -> Vec<u32> {
-        self.ranks_with(|preamble| preamble.has_loss)
-    }
-
-    fn ranks_with(&self, is_meant: impl Fn(&Preamble) -> bool) -> Vec<u32> {
-        let preambles = self.sources.iter().map(|it| &it.preamble);
-        let meant = preambles.filter(|preamble| is_meant(preamble));
-        let mut ranks: Vec<u32> = meant.map(|preamble| preamble.rank).collect();
-        ranks.sort_unstable();
-        ranks.dedup();
-        ranks
-    }
-
-    fn queue(&mut self, number: usize) {
-        if let Some(next) = &self.sources[number].next {
-            self.turns.push(Reverse((next.time, next.way, number)));
+    /// Reads the next record of a source.
+    fn read(&mut self, source: usize) {
+        let (file, preamble) = &mut self.sources[source];
+        if let Some(record) = Record::read(file, preamble.addresses.len()) {
+            self.next.insert((record.time, record.way, source), record);
         }
     }
 }
@@ -124,13 +93,9 @@ impl Iterator for Merge {
     type Item = (Rc<Preamble>, Record);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let Reverse((_, _, number)) = self.turns.pop()?;
-        let source = &mut self.sources[number];
-        let record = source.next.take()?;
-        let preamble = Rc::clone(&source.preamble);
-        source.read();
-        self.queue(number);
-        Some((preamble, record))
+        let ((_, _, source), record) = self.next.pop_first()?;
+        self.read(source);
+        Some((Rc::clone(&self.sources[source].1), record))
     }
 }
 

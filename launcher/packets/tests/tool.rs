@@ -13,7 +13,7 @@ fn record(folder: &Path, rank: u32, has_loss: bool, times: &[u64]) -> PathBuf {
         has_loss,
         rank,
         packet_bytes: 1000,
-        addresses: vec!["10.0.0.1:7".parse().unwrap(); 2],
+        addresses: vec!["10.0.0.1:7".parse().expect("an address"); 2],
     };
     let mut bytes = preamble.encode();
     let mut append = |time, way| {
@@ -30,7 +30,7 @@ fn record(folder: &Path, rank: u32, has_loss: bool, times: &[u64]) -> PathBuf {
     times.iter().for_each(|time| append(*time, Way::Sent));
     append(u64::MAX, Way::Limit);
     let path = folder.join(format!("it.{rank}.0"));
-    fs::write(&path, bytes).unwrap();
+    fs::write(&path, bytes).expect("the folder is ours");
     path
 }
 
@@ -38,9 +38,12 @@ fn record(folder: &Path, rank: u32, has_loss: bool, times: &[u64]) -> PathBuf {
 fn run(folder: &TempDir, line: &str) -> (Option<i32>, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_mpi-packets"));
     let output = command.args(line.split(' ')).current_dir(folder).output();
-    let output = output.unwrap();
+    let output = output.expect("it can be started");
     let said = [output.stdout, output.stderr].concat();
-    (output.status.code(), String::from_utf8(said).unwrap())
+    (
+        output.status.code(),
+        String::from_utf8_lossy(&said).into_owned(),
+    )
 }
 
 fn limits(ranks: &[u32]) -> String {

@@ -28,41 +28,13 @@ const TOOL: &str = "mpi-packets";
 /// Its exit status if the result is whole, but ranks could not record all their packets.
 const LACKING: i32 = 3;
 
-/// The folder of the records, which goes away with it.
-#[derive(Debug)]
-struct Folder(PathBuf);
-
-impl Folder {
-    /// A name that nobody can guess.
-    fn name() -> io::Result<PathBuf> {
-        let mut random = [0; 8];
-        getrandom::fill(&mut random).map_err(io::Error::other)?;
-        let name = format!("mpilite-packets-{:016x}", u64::from_ne_bytes(random));
-        Ok(std::env::temp_dir().join(name))
-    }
-
-    /// Makes the folder for us alone, whatever the umask takes away.
-    fn make(path: &Path) -> io::Result<Folder> {
-        DirBuilder::new().mode(0o700).create(path)?;
-        let folder = Folder(path.to_path_buf());
-        fs::set_permissions(path, Permissions::from_mode(0o700))?;
-        Ok(folder)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 /// The records of a job, and what is to be made of them.
 #[derive(Debug)]
 pub(crate) struct Capture {
     tool: PathBuf,
-    path: PathBuf,
-    /// None before the start.
-    folder: Option<Folder>,
+    /// The folder of the records, which goes away with this value.
+    folder: PathBuf,
+    is_begun: bool,
     /// The files, each with the words that ask the tool for it.
     results: Vec<(ResultFile, Vec<String>)>,
     /// Hosts whose ranks record nothing.
@@ -106,12 +78,16 @@ impl Capture {
         if let (Some(most), Some((_, words))) = (options.sequence_packets, results.last_mut()) {
             words.extend(["--sequence-packets".into(), most.to_string()]);
         }
-        let no_name = |error| Failure::launch(format!("no folder for the packets: {error}"));
+        // A name that nobody can guess.
+        let mut random = [0; 8];
+        getrandom::fill(&mut random)
+            .map_err(|error| Failure::launch(format!("no folder for the packets: {error}")))?;
+        let folder = format!("mpilite-packets-{:016x}", u64::from_ne_bytes(random));
         let elsewhere = placement.places.iter().filter(|place| !place.is_here);
         Ok(Some(Capture {
             tool,
-            path: Folder::name().map_err(no_name)?,
-            folder: None,
+            folder: std::env::temp_dir().join(folder),
+            is_begun: false,
             results,
             missing: elsewhere.map(|place| printable(&place.host)).collect(),
         }))
@@ -119,25 +95,26 @@ impl Capture {
 
     /// The variable for the ranks of this host: what the names of their files begin with.
     pub(crate) fn variable(&self) -> (OsString, OsString) {
-        (VARIABLE.into(), self.path.join("rank").into_os_string())
+        (VARIABLE.into(), self.folder.join("rank").into_os_string())
     }
 
-    /// Makes the folder. Returns its path.
+    /// Makes the folder for us alone, whatever the umask takes away. Returns its path.
     ///
     /// # Errors
     ///
     /// A line for the user that names the folder above.
     pub(crate) fn begin(&mut self) -> Result<&Path, String> {
-        let made = Folder::make(&self.path);
-        self.folder = Some(made.map_err(|error| {
-            let above = self.path.parent().unwrap_or(&self.path);
-            format!(
-                "the packets of the ranks cannot be collected in {}: {error}; TMPDIR names \
-                 another folder",
-                printable(&above.to_string_lossy())
-            )
-        })?);
-        Ok(&self.path)
+        let made = DirBuilder::new().mode(0o700).create(&self.folder);
+        self.is_begun = made.is_ok();
+        made.and_then(|()| fs::set_permissions(&self.folder, Permissions::from_mode(0o700)))
+            .map_err(|error| {
+                format!(
+                    "the packets of the ranks cannot be collected in {}: {error}; TMPDIR names \
+                     another folder",
+                    above()
+                )
+            })?;
+        Ok(&self.folder)
     }
 
     /// Writes the files. Returns what is missing in them.
@@ -170,8 +147,10 @@ impl Capture {
         closing: &mut Closing,
     ) -> io::Result<()> {
         // Without a start there are no records.
-        let folder = self.folder.as_ref().map(|it| &*it.0);
-        let records = folder.unwrap_or("/dev/null".as_ref());
+        let records = match self.is_begun {
+            true => &self.folder,
+            false => Path::new("/dev/null"),
+        };
         // What it says is little, and waits in memory for its end.
         let mut said = File::from(memfd_create(c"said", MFdFlags::MFD_CLOEXEC)?);
         let mut tool = Command::new(&self.tool);
@@ -193,9 +172,7 @@ impl Capture {
             }
         }
         if status.code() == Some(LACKING) {
-            let folder = std::env::temp_dir();
-            let folder = printable(&folder.to_string_lossy());
-            let line = format!("{reason}: is {folder} full? TMPDIR names another folder");
+            let line = format!("{reason}: is {} full? TMPDIR names another folder", above());
             // Each file is made of the same records.
             if !closing.losses.contains(&line) {
                 closing.losses.push(line);
@@ -206,4 +183,17 @@ impl Capture {
         }
         copied.map(drop)
     }
+}
+
+impl Drop for Capture {
+    fn drop(&mut self) {
+        if self.is_begun {
+            let _ = fs::remove_dir_all(&self.folder);
+        }
+    }
+}
+
+/// Where the folder of the records lies, for messages.
+fn above() -> String {
+    printable(&std::env::temp_dir().to_string_lossy())
 }
