@@ -106,7 +106,7 @@ place_everything() {
     place_stripped "$TOOLS/mpirun" bin/mpirun
     link bin/mpirun mpiexec
     place_stripped "$TOOLS/mpicc" bin/mpicc
-    link bin/mpicc mpicxx mpic++ mpiCC mpifort mpif90 mpif77
+    link bin/mpicc mpicxx mpic++ mpiCC mpifort mpif90 mpif77 mpi-packets
     place 644 include/mpi.h include/mpi.h
     place_stripped "$BUILT/libmpi_abi.so" lib/libmpi_abi.so.1
     link lib/libmpi_abi.so.1 libmpi_abi.so

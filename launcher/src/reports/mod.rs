@@ -1,8 +1,8 @@
 //! What `mpirun` prints and writes: the ranks' output, the report of a job that hangs, counters,
 //! records of packets.
 
+pub mod capture;
 pub mod output;
-pub mod packets;
 pub mod progress;
 pub mod rank_files;
 pub mod result_file;

@@ -4,7 +4,7 @@ use crate::cli::request::Options;
 use crate::failure::Failure;
 use crate::job::place::Placement;
 use crate::remote::link::Link;
-use crate::reports::packets::Capture;
+use crate::reports::capture::Capture;
 use crate::reports::rank_files::RankFiles;
 use crate::reports::result_file::Opener;
 use crate::reports::stall::record::Record;

@@ -187,3 +187,40 @@ fn a_missing_folder_for_records_is_named_and_nothing_starts() {
     outcome.fails_with(125, &["/nowhere/at-all", "TMPDIR"]);
     assert!(!scratch.path().join("started").exists());
 }
+
+#[test]
+fn a_missing_mpi_packets_is_a_line_and_nothing_starts() {
+    let scratch = Scratch::new();
+    let alone = scratch.path().join("mpirun");
+    fs::copy(env!("CARGO_BIN_EXE_mpirun"), &alone).unwrap();
+    scratch.write("p", "of before", 0o644);
+    let mut command = Command::new(&alone);
+    command.args(["-n", "1", "--packets", "p", "touch", "started"]);
+    let output = command.current_dir(scratch.path()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(125), "{said}");
+    let words = "mpirun: --packets and --sequence need mpi-packets beside mpirun, but ";
+    assert!(said.starts_with(words), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    let kept = fs::read_to_string(scratch.path().join("p"));
+    assert_eq!(kept.unwrap(), "of before");
+    assert!(!scratch.path().join("started").exists());
+}
+
+/// `mpi-packets` stands for one that is killed or cannot be executed.
+#[test]
+fn an_mpi_packets_that_fails_is_a_line_for_each_file_and_status_1() {
+    let scratch = Scratch::new();
+    let copy = scratch.path().join("mpirun");
+    fs::copy(env!("CARGO_BIN_EXE_mpirun"), &copy).unwrap();
+    scratch.write("mpi-packets", "#!/bin/sh\nkill -9 $$\n", 0o755);
+    let mut command = Command::new(&copy);
+    command.args(["-n", "1", "--packets", "p", "--sequence", "s", "true"]);
+    let output = command.current_dir(scratch.path()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    for file in ["--packets p", "--sequence s"] {
+        let line = format!("mpirun: {file}: mpi-packets: signal: 9");
+        assert!(said.contains(&line), "{said}");
+    }
+}

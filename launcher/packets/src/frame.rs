@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use mpi_boot::packets::{Preamble, Record};
 
-use super::ends;
+use crate::records::ends;
 
 const WRAP_BYTES: usize = 16;
 const UDP_BYTES: usize = 8;
@@ -16,7 +16,7 @@ const UDP: u8 = 17;
 const HOPS: u8 = 64;
 
 /// The recorded bytes of the frame, and how long it was.
-pub(super) fn of(preamble: &Preamble, record: &Record) -> (Vec<u8>, usize) {
+pub(crate) fn of(preamble: &Preamble, record: &Record) -> (Vec<u8>, usize) {
     let (from, to) = ends(preamble.rank, record);
     let address = |rank: u32| preamble.addresses[rank as usize];
     let datagram_bytes = WRAP_BYTES + record.bytes as usize;

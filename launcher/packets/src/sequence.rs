@@ -1,12 +1,13 @@
 //! A sequence diagram of the first packets of a job, as SVG: one vertical line per rank, time
 //! downwards, an arrow per packet from where it was sent to where it was received.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::ops::Range;
 
 use mpi_boot::packets::{Flags, Header, Kind, Preamble, RMPP, Record, Way, packets};
 
-use super::ends;
+use crate::records::ends;
 
 /// Sizes in pixels: a row, the part above the first row, the part left of the first line.
 const ROW: usize = 20;
@@ -20,36 +21,15 @@ const BELOW: usize = 36;
 /// The least width: room for the heading.
 const WIDTH_LEAST: usize = 570;
 
-/// Colours by theme: a light and a dark one each. Those of Okabe and Ito (2008).
-const COLOURS: [(&str, &str, &str); 9] = [
-    ("card", "#ffffff", "#0d1117"),
-    ("frame", "#d1d9e0", "#3d444d"),
-    ("ink", "#1f2328", "#f0f6fc"),
-    ("quiet", "#59636e", "#9198a1"),
-    ("request", "#0072b2", "#56b4e9"),
-    ("grant", "#d55e00", "#f0803c"),
-    ("data", "#007f5f", "#2fc79b"),
-    ("end", "#a8508a", "#dd9ac0"),
-    ("lost", "#c2182b", "#ff6b6b"),
-];
-
-/// The classes of packets, and what the legend calls them.
-const LEGEND: [(&str, &str); 4] = [
-    ("request", "request"),
-    ("grant", "grant"),
-    ("data", "data"),
-    ("end", "end of a message"),
-];
+/// The beginning of each diagram: its looks, title and legend.
+const HEADING: &str = include_str!("heading.template");
 
 /// One packet.
 #[derive(Debug)]
 struct Arrow {
     from: u32,
     to: u32,
-    kind: &'static str,
-    class: &'static str,
-    label: String,
-    about: String,
+    words: Words,
     sent: usize,
     received: Option<usize>,
 }
@@ -66,9 +46,9 @@ struct Pending {
 
 /// A diagram that grows with the records it hears, which come in order of time.
 #[derive(Debug)]
-pub(super) struct Diagram {
+pub(crate) struct Diagram {
     most: usize,
-    recorded: Vec<u32>,
+    recorded: BTreeSet<u32>,
     /// The time of each row, in nanoseconds.
     rows: Vec<u64>,
     arrows: Vec<Arrow>,
@@ -77,11 +57,11 @@ pub(super) struct Diagram {
 }
 
 impl Diagram {
-    /// A diagram of at most this many packets. These ranks, in ascending order, are recorded.
-    pub(super) fn new(most: usize, recorded: &[u32]) -> Diagram {
+    /// A diagram of at most this many packets. These ranks are recorded.
+    pub(crate) fn new(most: usize, recorded: &BTreeSet<u32>) -> Diagram {
         Diagram {
             most,
-            recorded: recorded.to_vec(),
+            recorded: recorded.clone(),
             rows: Vec::new(),
             arrows: Vec::new(),
             pending: Vec::new(),
@@ -90,13 +70,13 @@ impl Diagram {
     }
 
     /// Takes note of a record.
-    pub(super) fn hear(&mut self, preamble: &Preamble, record: &Record) {
+    pub(crate) fn hear(&mut self, preamble: &Preamble, record: &Record) {
         let (from, _) = ends(preamble.rank, record);
         match record.way {
             Way::Limit => {}
             Way::Received if self.receive(preamble.rank, record) => {}
             // The other end is not recorded.
-            Way::Received if !self.is_recorded(from) => {
+            Way::Received if !self.recorded.contains(&from) => {
                 let arrows = self.enter(preamble, record);
                 for arrow in &mut self.arrows[arrows] {
                     arrow.received = Some(arrow.sent);
@@ -119,10 +99,6 @@ impl Diagram {
         }
     }
 
-    fn is_recorded(&self, rank: u32) -> bool {
-        self.recorded.binary_search(&rank).is_ok()
-    }
-
     /// Adds an arrow for each packet of a datagram, as far as there is room. Returns which.
     fn enter(&mut self, preamble: &Preamble, record: &Record) -> Range<usize> {
         let first = self.arrows.len();
@@ -143,10 +119,7 @@ impl Diagram {
             self.arrows.push(Arrow {
                 from,
                 to,
-                kind: words.kind,
-                class: words.class,
-                label: words.label,
-                about: words.about,
+                words,
                 sent: self.rows.len(),
                 received: None,
             });
@@ -175,25 +148,23 @@ impl Diagram {
     }
 
     /// The diagram as the text of an SVG file.
-    pub(super) fn to_svg(&self) -> String {
-        let mut ranks: Vec<u32> = self.recorded.clone();
+    pub(crate) fn to_svg(&self) -> String {
+        let mut ranks = self.recorded.clone();
         ranks.extend(self.arrows.iter().flat_map(|arrow| [arrow.from, arrow.to]));
-        ranks.sort_unstable();
-        ranks.dedup();
-        let lanes = LANE * ranks.len().saturating_sub(1);
-        let width = (LEFT + lanes + RIGHT).max(WIDTH_LEAST);
+        let width = (LEFT + LANE * ranks.len().saturating_sub(1) + RIGHT).max(WIDTH_LEAST);
         let height = TOP + ROW * self.rows.len() + BELOW;
-        let mut svg = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
-             viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" font-size=\"12\">\n{}\
-             <rect class=\"card\" x=\"0.5\" y=\"0.5\" width=\"{}\" height=\"{}\" rx=\"6\"/>\n",
-            style(),
-            width - 1,
-            height - 1,
-        );
-        self.draw_heading(&mut svg);
-        for (place, rank) in ranks.iter().enumerate() {
-            let x = LEFT + LANE * place;
+        let all = if self.has_more { "the first " } else { "" };
+        let mut svg = HEADING.replace("{shown}", &format!("{all}{}", self.arrows.len()));
+        for (name, pixels) in [
+            ("{width}", width),
+            ("{height}", height),
+            ("{inner_width}", width - 1),
+            ("{inner_height}", height - 1),
+        ] {
+            svg = svg.replace(name, &pixels.to_string());
+        }
+        let lanes: BTreeMap<_, _> = ranks.iter().zip((LEFT..).step_by(LANE)).collect();
+        for (rank, x) in &lanes {
             let _ = write!(
                 svg,
                 "<line class=\"lane\" x1=\"{x}\" y1=\"{}\" x2=\"{x}\" y2=\"{}\"/>\n\
@@ -204,41 +175,14 @@ impl Diagram {
             );
         }
         self.draw_times(&mut svg);
-        let x_of = |rank: u32| LEFT + LANE * ranks.binary_search(&rank).unwrap_or(0);
+        let ends = |arrow: &Arrow| (lanes[&arrow.from], lanes[&arrow.to]);
         for arrow in &self.arrows {
-            self.draw_arrow(&mut svg, arrow, (x_of(arrow.from), x_of(arrow.to)));
+            self.draw_arrow(&mut svg, arrow, ends(arrow));
         }
         for arrow in &self.arrows {
-            Self::draw_label(&mut svg, arrow, (x_of(arrow.from), x_of(arrow.to)));
+            Self::draw_label(&mut svg, arrow, ends(arrow));
         }
         svg + "</svg>\n"
-    }
-
-    fn draw_heading(&self, svg: &mut String) {
-        let all = if self.has_more { "the first " } else { "" };
-        let _ = writeln!(
-            svg,
-            "<text class=\"title\" x=\"20\" y=\"30\">Packets of a job: {all}{}</text>",
-            self.arrows.len()
-        );
-        let mut x = 20;
-        for (class, text) in LEGEND {
-            let _ = writeln!(
-                svg,
-                "<line class=\"{class}\" x1=\"{x}\" y1=\"50\" x2=\"{}\" y2=\"50\"/>\
-                 <text class=\"quiet\" x=\"{}\" y=\"54\">{text}</text>",
-                x + 18,
-                x + 24,
-            );
-            x += 44 + 7 * text.len();
-        }
-        let _ = writeln!(
-            svg,
-            "<path class=\"lost\" d=\"{}\"/><text class=\"quiet\" x=\"{}\" y=\"54\">never \
-             received</text>",
-            cross(x + 5, 50),
-            x + 16,
-        );
     }
 
     /// Microseconds since the first row, once for rows of the same time.
@@ -256,17 +200,18 @@ impl Diagram {
     }
 
     fn draw_arrow(&self, svg: &mut String, arrow: &Arrow, (from, to): (usize, usize)) {
-        let Arrow {
+        let Words {
             class,
             kind,
             label,
             about,
-            ..
-        } = arrow;
+        } = &arrow.words;
         let y = y_of(arrow.sent);
         let (fate, end) = match arrow.received {
             Some(row) => ("received", (to, y_of(row))),
-            None if self.is_recorded(arrow.to) => ("lost", (usize::midpoint(from, to), y + 8)),
+            None if self.recorded.contains(&arrow.to) => {
+                ("lost", (usize::midpoint(from, to), y + 8))
+            }
             None => ("unknown", (to, y + 8)),
         };
         let _ = write!(
@@ -296,7 +241,7 @@ impl Diagram {
         } else {
             (from - 10, "end")
         };
-        let (y, class, label) = (y_of(arrow.sent) - 3, arrow.class, &arrow.label);
+        let (y, class, label) = (y_of(arrow.sent) - 3, arrow.words.class, &arrow.words.label);
         let _ = writeln!(
             svg,
             "<text class=\"label {class}\" x=\"{x}\" y=\"{y}\" \
@@ -306,6 +251,7 @@ impl Diagram {
 }
 
 /// What is said about a packet. All of it is text without marks of XML.
+#[derive(Debug)]
 struct Words {
     kind: &'static str,
     class: &'static str,
@@ -396,39 +342,6 @@ fn cross(x: usize, y: usize) -> String {
     format!("M{left} {top}L{right} {bottom}M{left} {bottom}L{right} {top}")
 }
 
-fn style() -> String {
-    let colours = |theme: fn(&(&str, &'static str, &'static str)) -> &'static str| {
-        let each = COLOURS
-            .iter()
-            .map(|it| format!("--{}:{};", it.0, theme(it)));
-        each.collect::<String>()
-    };
-    let mut rules = String::new();
-    for (class, _) in LEGEND {
-        let _ = writeln!(
-            rules,
-            ".{class}{{stroke:var(--{class});fill:var(--{class})}}"
-        );
-    }
-    format!(
-        "<style>\nsvg{{{}}}\n@media (prefers-color-scheme:dark){{svg{{{}}}}}\n\
-         text{{stroke:none;fill:var(--ink)}}\n{rules}\
-         line{{stroke-width:1.5}}\n\
-         .label{{stroke:var(--card);stroke-width:4;paint-order:stroke;font-size:11px}}\n\
-         .packet polygon{{stroke:none}}\n\
-         .packet[data-fate=unknown] line{{stroke-dasharray:4 3}}\n\
-         .lost{{stroke:var(--lost);stroke-width:2.5;fill:none}}\n\
-         .card{{fill:var(--card);stroke:var(--frame)}}\n\
-         .lane{{stroke:var(--frame);stroke-width:2}}\n\
-         .rank{{text-anchor:middle;font-weight:bold}}\n\
-         .title{{font-size:17px;font-weight:bold}}\n\
-         .quiet,.time{{fill:var(--quiet)}}\n\
-         .time{{text-anchor:end;font-size:10px}}\n</style>\n",
-        colours(|it| it.1),
-        colours(|it| it.2),
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -479,7 +392,7 @@ mod tests {
         let answer = [header(Kind::Cts, 1), header(Kind::MsgEnd, 0)].concat();
         let mut data = header(Kind::Data, 1);
         data.resize(data.len() + 100, 7);
-        let mut diagram = Diagram::new(most, recorded);
+        let mut diagram = Diagram::new(most, &recorded.iter().copied().collect());
         for (rank, record) in [
             (0, record(1000, Way::Sent, 1, rts.clone())),
             (1, record(2000, Way::Received, 0, rts)),
@@ -533,7 +446,7 @@ mod tests {
 
     #[test]
     fn of_datagrams_that_are_alike_the_last_one_has_come() {
-        let mut diagram = Diagram::new(9, &[0, 1]);
+        let mut diagram = Diagram::new(9, &BTreeSet::from([0, 1]));
         let gch = header(Kind::Gch, 0);
         for (rank, time, way) in [(0, 1, Way::Sent), (0, 2, Way::Sent), (1, 3, Way::Received)] {
             diagram.hear(&preamble(rank), &record(time, way, 1 - rank, gch.clone()));
