@@ -29,11 +29,7 @@ impl Memory {
         }
     }
 
-    /// The file of a program, if it was sent.
-    ///
-    /// # Errors
-    ///
-    /// The system's reason why it could not be kept.
+    /// The file of a program, if it was sent, or the system's reason why it could not be kept.
     pub(super) fn program(&self, number: u32) -> Option<Result<InMemory, String>> {
         let file = self.files.get(&number)?;
         let open = file.as_ref().map_err(ToString::to_string);
