@@ -44,22 +44,21 @@ impl Node {
 
     /// Ends all ranks, politely at first. A rank that has aborted the job is left to its own end.
     pub fn end(&mut self, now: Instant) {
-        if self.ending == Ending::NotYet {
-            // What has not been started will not be.
-            self.is_started = true;
-            let is_exiting = |rank: &RankProcess| rank.aborts && rank.ended.is_none();
-            let grace = match self.ranks.iter().any(is_exiting) {
-                true => LAST_WORDS_GRACE,
-                false => GRACE,
-            };
-            self.ending = Ending::Asked(now + grace);
-            for rank in &mut self.ranks {
-                if !is_exiting(rank) {
-                    rank.signal_group(Signal::SIGTERM);
-                }
-                // A stopped process would not notice.
-                rank.signal_group(Signal::SIGCONT);
+        if self.ending != Ending::NotYet {
+            return;
+        }
+        // What has not been started will not be.
+        self.is_started = true;
+        let is_exiting = |rank: &RankProcess| rank.aborts && rank.ended.is_none();
+        let is_aborted = self.ranks.iter().any(is_exiting);
+        let grace = if is_aborted { LAST_WORDS_GRACE } else { GRACE };
+        self.ending = Ending::Asked(now + grace);
+        for rank in &mut self.ranks {
+            if !is_exiting(rank) {
+                rank.signal_group(Signal::SIGTERM);
             }
+            // A stopped process would not notice.
+            rank.signal_group(Signal::SIGCONT);
         }
     }
 
@@ -110,17 +109,13 @@ impl Node {
         if ends {
             self.told = Some(signal);
         }
-        match signal {
-            Signal::SIGTSTP | Signal::SIGSTOP => self.is_paused = true,
-            Signal::SIGCONT => self.is_paused = false,
-            _ if ends => self.is_paused = false,
-            _ => {}
-        }
-        let signal = if signal == Signal::SIGTSTP {
-            Signal::SIGSTOP
-        } else {
-            signal
+        let signal = match signal {
+            Signal::SIGTSTP => Signal::SIGSTOP,
+            other => other,
         };
+        if ends || matches!(signal, Signal::SIGSTOP | Signal::SIGCONT) {
+            self.is_paused = signal == Signal::SIGSTOP;
+        }
         for rank in &mut self.ranks {
             match signal {
                 Signal::SIGUSR1 | Signal::SIGUSR2 => rank.signal(signal),
