@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::Signal;
 use nix::unistd::{Pid, getpgid};
 
-use super::Node;
 use super::rank::RankProcess;
+use super::{Ending, Node};
 use crate::signals;
 use crate::wire::Ended;
 
@@ -17,16 +17,6 @@ pub(super) const GRACE: Duration = Duration::from_millis(250);
 /// Between the polite and the final signal when a rank has aborted the job: it exits by itself, and
 /// its output includes what its exit handlers write.
 const LAST_WORDS_GRACE: Duration = Duration::from_secs(1);
-
-/// How the end of the ranks is coming along.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ending {
-    NotYet,
-    /// SIGTERM has been sent; SIGKILL follows at this time.
-    Asked(Instant),
-    /// SIGKILL has been sent.
-    Killed,
-}
 
 impl Node {
     /// There are no child processes: something else has taken the ends of the ranks. How they ended

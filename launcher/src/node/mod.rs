@@ -43,7 +43,6 @@ use crate::reports::stall::source::Source;
 use crate::wire::{Ended, OUTPUT_WINDOW, Order, Report};
 
 use channel::Outgoing;
-use ending::Ending;
 use input::RankInput;
 use lines::LINE_MAX;
 use memory::Memory;
@@ -64,6 +63,16 @@ const SCRATCH: usize = 64 << 10;
 /// The most bytes of output that a node has on the way: what is read last may pass the window, with
 /// the begun line before it.
 pub const OUTPUT_ON_THE_WAY_MAX: usize = OUTPUT_WINDOW + LINE_MAX + SCRATCH;
+
+/// How the end of the ranks is coming along.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    NotYet,
+    /// SIGTERM has been sent; SIGKILL follows at this time.
+    Asked(Instant),
+    /// SIGKILL has been sent.
+    Killed,
+}
 
 /// The part of the launcher on one machine.
 #[derive(Debug)]
