@@ -19,8 +19,9 @@ pub(super) const GRACE: Duration = Duration::from_millis(250);
 const LAST_WORDS_GRACE: Duration = Duration::from_secs(1);
 
 /// How the end of the ranks is coming along.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Ending {
+    #[default]
     NotYet,
     /// SIGTERM has been sent; SIGKILL follows at this time.
     Asked(Instant),
