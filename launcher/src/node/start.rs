@@ -18,7 +18,7 @@ use nix::unistd::{getpgrp, tcgetpgrp};
 use super::Node;
 use super::bound::Bound;
 use super::channel::Outgoing;
-use super::child::{Stdin, Step, Stopped};
+use super::child::{PROGRAM, Stdin, Stopped};
 use super::memory::InMemory;
 use super::rank::RankProcess;
 use super::segment::{Refusal, Rounds};
@@ -362,12 +362,10 @@ fn own_library_directory() -> Option<PathBuf> {
 fn not_spawned(rank: u32, program: &Program, stopped: &Stopped) -> Failure {
     let Stopped { step, error } = stopped;
     let code = match (step, error.raw_os_error().map(Errno::from_raw)) {
-        (Some(Step::Program), Some(Errno::ENOENT)) => NOT_FOUND,
-        (Some(Step::Program), Some(Errno::EACCES | Errno::EPERM | Errno::ENOEXEC)) => {
-            NOT_EXECUTABLE
-        }
+        (Some(PROGRAM), Some(Errno::ENOENT)) => NOT_FOUND,
+        (Some(PROGRAM), Some(Errno::EACCES | Errno::EPERM | Errno::ENOEXEC)) => NOT_EXECUTABLE,
         (step, _) => {
-            let what = step.map_or(String::new(), |step| format!(" ({})", step.in_words()));
+            let what = step.map_or(String::new(), |step| format!(" ({step})"));
             return Failure::launch(machine::cannot(&format!("start rank {rank}{what}"), error));
         }
     };
@@ -413,34 +411,34 @@ mod tests {
     #[test]
     fn a_process_that_cannot_be_made_says_at_which_step() {
         let failed = stopped(&program("/bin/true", "/nowhere"));
-        assert_eq!(failed.step, Some(Step::Directory));
+        assert_eq!(failed.step, Some("enter its working directory"));
         let failed = stopped(&program("/nowhere/p", "/"));
-        assert_eq!(failed.step, Some(Step::Program));
+        assert_eq!(failed.step, Some(PROGRAM));
     }
 
     #[test]
     fn a_program_is_to_blame_for_its_own_step_alone() {
         let cases = [
             (
-                Some(Step::Program),
+                Some(PROGRAM),
                 Errno::ENOENT,
                 NOT_FOUND,
                 "program 'p' cannot be executed: ",
             ),
             (
-                Some(Step::Program),
+                Some(PROGRAM),
                 Errno::EPERM,
                 NOT_EXECUTABLE,
                 "program 'p' cannot be executed: ",
             ),
             (
-                Some(Step::Null),
+                Some("open /dev/null as its input"),
                 Errno::ENOENT,
                 LAUNCH,
                 "cannot start rank 3 (open /dev/null as its input): No such file",
             ),
             (
-                Some(Step::Group),
+                Some("give its process a group of its own"),
                 Errno::EPERM,
                 LAUNCH,
                 "cannot start rank 3 (give its process a group of its own): Operation not perm",
