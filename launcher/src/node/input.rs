@@ -64,9 +64,8 @@ impl RankInput {
     /// Forgets the readers that have closed their input.
     pub(super) fn drop_closed(&mut self) {
         let descriptors = self.readers.iter().map(|reader| reader.descriptor.as_fd());
-        let mut polled: Vec<PollFd<'_>> = descriptors
-            .map(|descriptor| PollFd::new(descriptor, PollFlags::empty()))
-            .collect();
+        let polled = descriptors.map(|it| PollFd::new(it, PollFlags::empty()));
+        let mut polled: Vec<PollFd<'_>> = polled.collect();
         if !matches!(poll(&mut polled, PollTimeout::ZERO), Ok(ready) if ready > 0) {
             return;
         }

@@ -84,7 +84,7 @@ impl Node {
         let (_, limit) = self.inherited.files;
         let ranks = start.ranks.len();
         let inputs = u64::from(start.input == Input::ForwardedToAll);
-        let need = descriptors(per_rank + inputs, ranks);
+        let need = (per_rank + inputs) * ranks as u64 + DESCRIPTORS_OF_NODE;
         if need <= limit {
             return Ok(());
         }
@@ -209,9 +209,8 @@ impl Node {
             cpus,
         };
         let spawned = program.spawn(role, self.guard.as_ref().map(Guard::pipe))?;
-        let (_, limit) = self.inherited.files;
         let per_rank = DESCRIPTORS_PER_RANK + 1 + u64::from(self.pmi.is_some());
-        let has_room = descriptors(per_rank, start.ranks.len()) <= limit;
+        let has_room = self.check_descriptors(start, per_rank).is_ok();
         let group = match has_room {
             true => Group::of(spawned.pid),
             false => Group::by_number(spawned.pid),
@@ -219,11 +218,6 @@ impl Node {
         let group = has_own_group.then_some(group);
         Ok(RankProcess::new(rank, spawned, group)?)
     }
-}
-
-/// Descriptors that a node of `ranks` ranks needs.
-fn descriptors(per_rank: u64, ranks: usize) -> u64 {
-    per_rank * ranks as u64 + DESCRIPTORS_OF_NODE
 }
 
 /// A rank that reads the terminal must be in the terminal's foreground group, as we are.
