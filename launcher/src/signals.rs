@@ -51,15 +51,17 @@ pub struct Inherited {
     pub ignored: SigSet,
 }
 
-impl Inherited {
+impl Default for Inherited {
     /// Nothing is blocked or ignored.
-    pub fn nothing() -> Inherited {
+    fn default() -> Inherited {
         Inherited {
             blocked: SigSet::empty(),
             ignored: SigSet::empty(),
         }
     }
+}
 
+impl Inherited {
     /// Runs in a child: gives it what we were started with. It hears interrupts even so: a shell
     /// starts what it does not wait for with SIGINT ignored, but we take it and pass it on. How
     /// SIGPIPE was, we cannot know: our runtime ignores it before we run. Makes system calls alone.
@@ -101,7 +103,7 @@ impl Signals {
     /// The system's reason (no descriptors are left).
     pub fn watch() -> nix::Result<Signals> {
         let mut watched = SigSet::from_iter(WATCHED);
-        let mut inherited = Inherited::nothing();
+        let mut inherited = Inherited::default();
         for number in WATCHED {
             if set_action(number, SigHandler::SigDfl)? {
                 inherited.ignored.add(number);

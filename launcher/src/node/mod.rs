@@ -65,8 +65,9 @@ const SCRATCH: usize = 64 << 10;
 pub const OUTPUT_ON_THE_WAY_MAX: usize = OUTPUT_WINDOW + LINE_MAX + SCRATCH;
 
 /// How the end of the ranks is coming along.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Ending {
+    #[default]
     NotYet,
     /// SIGTERM has been sent; SIGKILL follows at this time.
     Asked(Instant),
@@ -75,7 +76,7 @@ enum Ending {
 }
 
 /// The part of the launcher on one machine.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Node {
     inherited: Inherited,
     ranks: Vec<RankProcess>,
@@ -114,26 +115,10 @@ impl Node {
     pub fn new(inherited: Inherited) -> Node {
         Node {
             inherited,
-            ranks: Vec::new(),
             shortage: Shortage::below("/".into()),
-            job: None,
-            pmi: None,
             strangers: Strangers::below("/proc".into()),
-            input: None,
-            memory: Memory::default(),
-            reports: VecDeque::new(),
-            question: None,
-            source: Source::default(),
-            guard: None,
-            silent_for: None,
-            records: None,
-            on_the_way: 0,
-            ending: Ending::NotYet,
-            is_paused: false,
-            told: None,
-            is_started: false,
-            is_quiet: false,
             scratch: vec![0; SCRATCH],
+            ..Node::default()
         }
     }
 
@@ -466,7 +451,7 @@ pub(crate) mod tests {
 
     pub(crate) fn inherited() -> Inherited {
         Inherited {
-            signals: crate::signals::Inherited::nothing(),
+            signals: crate::signals::Inherited::default(),
             files: (1024, 1024),
             descriptors: 3,
         }

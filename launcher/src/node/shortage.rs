@@ -13,7 +13,7 @@ const LITTLE_STACK: rlim_t = 1 << 20;
 
 /// How many processes the system has killed, of those that count together with this one; and what
 /// the stack of a rank may take.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Shortage {
     stack_bytes: rlim_t,
     root: PathBuf,

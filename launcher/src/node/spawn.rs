@@ -26,7 +26,7 @@ use crate::signals;
 const OWN_FIRST: RawFd = 32;
 
 /// What the launcher changed for itself and a rank must not inherit.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Inherited {
     /// How signals were before the launcher watched its own.
     pub signals: signals::Inherited,
@@ -58,7 +58,7 @@ impl Inherited {
     /// SIGHUP.
     pub(crate) fn for_own_programs(mut self) -> Inherited {
         let ignores_hangup = self.signals.ignored.contains(Signal::SIGHUP);
-        self.signals = signals::Inherited::nothing();
+        self.signals = signals::Inherited::default();
         if ignores_hangup {
             self.signals.ignored.add(Signal::SIGHUP);
         }

@@ -18,7 +18,7 @@ use nix::unistd::{getpgrp, tcgetpgrp};
 use super::Node;
 use super::bound::Bound;
 use super::channel::Outgoing;
-use super::child::{Stdin, Step, Stopped};
+use super::child::{PROGRAM, Stdin, Stopped};
 use super::memory::InMemory;
 use super::rank::RankProcess;
 use super::segment::{Refusal, Rounds};
@@ -84,7 +84,7 @@ impl Node {
         let (_, limit) = self.inherited.files;
         let ranks = start.ranks.len();
         let inputs = u64::from(start.input == Input::ForwardedToAll);
-        let need = descriptors(per_rank + inputs, ranks);
+        let need = (per_rank + inputs) * ranks as u64 + DESCRIPTORS_OF_NODE;
         if need <= limit {
             return Ok(());
         }
@@ -209,9 +209,8 @@ impl Node {
             cpus,
         };
         let spawned = program.spawn(role, self.guard.as_ref().map(Guard::pipe))?;
-        let (_, limit) = self.inherited.files;
         let per_rank = DESCRIPTORS_PER_RANK + 1 + u64::from(self.pmi.is_some());
-        let has_room = descriptors(per_rank, start.ranks.len()) <= limit;
+        let has_room = self.check_descriptors(start, per_rank).is_ok();
         let group = match has_room {
             true => Group::of(spawned.pid),
             false => Group::by_number(spawned.pid),
@@ -219,11 +218,6 @@ impl Node {
         let group = has_own_group.then_some(group);
         Ok(RankProcess::new(rank, spawned, group)?)
     }
-}
-
-/// Descriptors that a node of `ranks` ranks needs.
-fn descriptors(per_rank: u64, ranks: usize) -> u64 {
-    per_rank * ranks as u64 + DESCRIPTORS_OF_NODE
 }
 
 /// A rank that reads the terminal must be in the terminal's foreground group, as we are.
@@ -362,12 +356,10 @@ fn own_library_directory() -> Option<PathBuf> {
 fn not_spawned(rank: u32, program: &Program, stopped: &Stopped) -> Failure {
     let Stopped { step, error } = stopped;
     let code = match (step, error.raw_os_error().map(Errno::from_raw)) {
-        (Some(Step::Program), Some(Errno::ENOENT)) => NOT_FOUND,
-        (Some(Step::Program), Some(Errno::EACCES | Errno::EPERM | Errno::ENOEXEC)) => {
-            NOT_EXECUTABLE
-        }
+        (Some(PROGRAM), Some(Errno::ENOENT)) => NOT_FOUND,
+        (Some(PROGRAM), Some(Errno::EACCES | Errno::EPERM | Errno::ENOEXEC)) => NOT_EXECUTABLE,
         (step, _) => {
-            let what = step.map_or(String::new(), |step| format!(" ({})", step.in_words()));
+            let what = step.map_or(String::new(), |step| format!(" ({step})"));
             return Failure::launch(machine::cannot(&format!("start rank {rank}{what}"), error));
         }
     };
@@ -413,34 +405,34 @@ mod tests {
     #[test]
     fn a_process_that_cannot_be_made_says_at_which_step() {
         let failed = stopped(&program("/bin/true", "/nowhere"));
-        assert_eq!(failed.step, Some(Step::Directory));
+        assert_eq!(failed.step, Some("enter its working directory"));
         let failed = stopped(&program("/nowhere/p", "/"));
-        assert_eq!(failed.step, Some(Step::Program));
+        assert_eq!(failed.step, Some(PROGRAM));
     }
 
     #[test]
     fn a_program_is_to_blame_for_its_own_step_alone() {
         let cases = [
             (
-                Some(Step::Program),
+                Some(PROGRAM),
                 Errno::ENOENT,
                 NOT_FOUND,
                 "program 'p' cannot be executed: ",
             ),
             (
-                Some(Step::Program),
+                Some(PROGRAM),
                 Errno::EPERM,
                 NOT_EXECUTABLE,
                 "program 'p' cannot be executed: ",
             ),
             (
-                Some(Step::Null),
+                Some("open /dev/null as its input"),
                 Errno::ENOENT,
                 LAUNCH,
                 "cannot start rank 3 (open /dev/null as its input): No such file",
             ),
             (
-                Some(Step::Group),
+                Some("give its process a group of its own"),
                 Errno::EPERM,
                 LAUNCH,
                 "cannot start rank 3 (give its process a group of its own): Operation not perm",

@@ -66,7 +66,7 @@ enum Seen {
 }
 
 /// The watch over the ranks of a node.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Strangers {
     proc: PathBuf,
     /// By place.
@@ -81,9 +81,7 @@ impl Strangers {
     pub(super) fn below(proc: PathBuf) -> Strangers {
         Strangers {
             proc,
-            suspects: Vec::new(),
-            have_pmi: false,
-            resting_until: None,
+            ..Strangers::default()
         }
     }
 
