@@ -362,12 +362,10 @@ fn wishes(options: &Options, seal: Option<String>) -> Wishes {
 
 /// The range of ports: the option, else the variable.
 fn ports(options: &Options) -> Result<Option<PortRange>, Failure> {
-    if options.port_range.is_some() {
-        return Ok(options.port_range);
+    match (options.port_range, of_variable(options, PORT_RANGE)) {
+        (None, Some((by, value))) => words::port_range(&value, by.trim_end_matches('=')).map(Some),
+        (range, _) => Ok(range),
     }
-    let variable = of_variable(options, PORT_RANGE);
-    let range = variable.map(|(by, value)| words::port_range(&value, by.trim_end_matches('=')));
-    range.transpose()
 }
 
 fn transport(
@@ -402,18 +400,18 @@ fn transport(
 
 /// `--interface`, or what Open MPI calls it, or the variable.
 fn interface(options: &Options) -> Option<Asked> {
-    let of_option = options.interface.clone().map(|value| Asked {
-        by: "--interface ".into(),
-        value,
-    });
-    let of_setting = || {
-        let (by, value) = of_variable(options, "MPILITE_INTERFACE")?;
-        let value = value.into_string().ok().filter(|it| !it.is_empty())?;
-        Some(Asked { by, value })
-    };
+    let asked = |by: String, value| Asked { by, value };
+    let of_option = options
+        .interface
+        .clone()
+        .map(|value| asked("--interface ".into(), value));
     of_option
         .or_else(|| options.mca_interface.clone())
-        .or_else(of_setting)
+        .or_else(|| {
+            let (by, value) = of_variable(options, "MPILITE_INTERFACE")?;
+            let value = value.into_string().ok().filter(|it| !it.is_empty())?;
+            Some(asked(by, value))
+        })
 }
 
 /// Any name or text as it goes to a node.
