@@ -22,11 +22,7 @@ use crate::wire::{INPUT_WINDOW, Input, Order};
 const FOREGROUND_CHECK: Duration = Duration::from_millis(500);
 
 impl Readers {
-    /// Checks that the rank that reads is one of `size`.
-    ///
-    /// # Errors
-    ///
-    /// A usage failure that names both.
+    /// Checks that the rank that reads is one of `size`. A failure names both.
     pub fn check(self, size: u32) -> Result<(), Failure> {
         match self {
             Readers::One(rank) if rank >= size => Err(Failure::usage(format!(

@@ -92,11 +92,7 @@ impl Course {
         matches!(self.phase, Phase::Assigned | Phase::Carded)
     }
 
-    /// The course after this step.
-    ///
-    /// # Errors
-    ///
-    /// Words for a step that is out of order.
+    /// The course after this step, or words for one that is out of order.
     pub fn after(self, step: Step) -> Result<Course, String> {
         let phase = match (self.phase, step) {
             (Phase::Silent | Phase::Finalized, Step::Init) => Phase::Assigned,

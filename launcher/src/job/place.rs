@@ -34,11 +34,8 @@ pub struct Placement {
     pub note: Option<String>,
 }
 
-/// Deals the ranks to the hosts of the command line, else to those of the allocation.
-///
-/// # Errors
-///
-/// A usage failure if a host file cannot be used or slots do not suffice where they must.
+/// Deals the ranks to the hosts of the command line, else to those of the allocation. Returns a
+/// usage failure if a host file cannot be used or slots do not suffice where they must.
 pub fn place(options: &Options, allocation: Option<&Allocation>) -> Result<Placement, Failure> {
     if options.mapping == Mapping::Sequence {
         return place_in_sequence(options, allocation);

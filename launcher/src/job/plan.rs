@@ -68,11 +68,8 @@ impl Plan {
         lines.collect()
     }
 
-    /// Checks what can be checked on this machine and draws the job's key.
-    ///
-    /// # Errors
-    ///
-    /// A failure that tells what is wrong; nothing has been started.
+    /// Checks what can be checked on this machine and draws the job's key. A failure tells what is
+    /// wrong; nothing has been started then.
     pub fn new(options: &Options, placement: Placement) -> Result<Plan, Failure> {
         let (secure, asked) = secure(options)?;
         let seal = (secure != Secure::Cookie).then_some(asked);
@@ -201,11 +198,8 @@ impl Plan {
             .collect()
     }
 
-    /// What is sent to the other hosts before they start their ranks.
-    ///
-    /// # Errors
-    ///
-    /// A failure if a program cannot be sent.
+    /// What is sent to the other hosts before they start their ranks. Returns a failure if a
+    /// program cannot be sent.
     pub fn preload(&self) -> Result<Preload, Failure> {
         if !self.preloads {
             return Ok(Preload::default());

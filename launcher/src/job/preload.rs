@@ -49,11 +49,7 @@ pub struct Preload {
 
 impl Preload {
     /// Opens `programs`, each with its number in the job. `needs` has for each node the numbers of
-    /// those that it shall get.
-    ///
-    /// # Errors
-    ///
-    /// A failure that names a program that cannot be read or is too long.
+    /// those that it shall get. A failure names a program that cannot be read or is too long.
     pub fn new(programs: &[(u32, &Path)], needs: &[Vec<u32>]) -> Result<Preload, Failure> {
         let mut sent = Vec::new();
         for (number, path) in programs {
@@ -71,11 +67,8 @@ impl Preload {
         Ok(Preload { programs, courses })
     }
 
-    /// The next piece for a node, if there is one.
-    ///
-    /// # Errors
-    ///
-    /// A line about a program that cannot be read.
+    /// The next piece for a node, if there is one. An error is a line about a program that cannot
+    /// be read.
     pub fn piece(&mut self, node: usize) -> Option<Result<Order, String>> {
         let course = self.courses.get_mut(node)?;
         loop {

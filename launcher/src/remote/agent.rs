@@ -22,7 +22,7 @@ use crate::remote::home::Home;
 use crate::remote::relay::Relay;
 use crate::remote::silence::{self, Silence};
 use crate::remote::streams::Streams;
-use crate::signals::{Change, Children, Reported, Signals};
+use crate::signals::Reported;
 use crate::wire::{MAGIC, Order, Report};
 use mpi_boot::machine;
 
@@ -32,17 +32,10 @@ const WAITING_MAX: usize = 1 << 20;
 /// How long `mpirun` may take to read the last reports.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// Serves one node until all its ranks ended.
-///
-/// # Errors
-///
-/// A failure if this process cannot be set up.
+/// Serves one node until all its ranks ended. Returns a failure if this process cannot be set up.
 pub fn serve() -> Result<(), Failure> {
-    let Prepared {
-        signals,
-        children,
-        inherited,
-    } = prepare_process()?;
+    let process = prepare_process()?;
+    let inherited = process.inherited;
     let no_connection = |error| Failure::launch(format!("agent: no connection: {error}"));
     let connection = match Home::find()? {
         Some(home) => Some(home.connect()?),
@@ -53,9 +46,8 @@ pub fn serve() -> Result<(), Failure> {
     let mut agent = Agent {
         node: Node::new(inherited),
         relay: Relay::new(inherited),
-        signals,
+        process,
         reported: Reported::default(),
-        children,
         streams,
         outgoing: MAGIC.iter().copied().collect(),
         frames: Frames::default(),
@@ -108,10 +100,9 @@ fn take_leave(mut connection: TcpStream) {
 struct Agent {
     node: Node,
     relay: Relay,
-    signals: Signals,
+    process: Prepared,
     /// Those that `mpirun` was told of.
     reported: Reported,
-    children: Children,
     /// Those of `mpirun`.
     streams: Streams,
     outgoing: VecDeque<u8>,
@@ -136,7 +127,7 @@ impl Agent {
             let has_ended = self.node.is_quiet() && self.outgoing.is_empty();
             if self.relay.is_empty() && (self.is_lost && is_idle || has_ended) {
                 if self.node.is_ending() {
-                    self.children.kill_all();
+                    self.process.children.kill_all();
                 }
                 return;
             }
@@ -150,7 +141,7 @@ impl Agent {
 
     fn wait(&self) -> Vec<Token> {
         let mut interests = Interests::default();
-        interests.readable(self.signals.descriptor(), Token::Signals);
+        interests.readable(self.process.signals.descriptor(), Token::Signals);
         if !self.is_lost {
             let has_outgoing = !self.outgoing.is_empty();
             self.streams
@@ -202,22 +193,19 @@ impl Agent {
     }
 
     fn hear_signals(&mut self, now: Instant) {
-        while let Some(arrived) = self.signals.pop() {
+        while let Some(arrived) = self.process.signals.pop() {
             let signal = arrived.signal as i32;
             if !self.node.is_quiet() && self.reported.enter(signal) {
                 self.send(&Report::Signalled { signal });
             }
         }
-        loop {
-            match self.children.change() {
-                Change::Of(pid, status) => {
-                    if !self.relay.child(pid, status) {
-                        self.node.child(pid, status, now);
-                    }
-                }
-                Change::None => return,
-                Change::NoChildren => return self.node.lose_children(now),
+        let has_any = self.process.children.changes(|pid, status| {
+            if !self.relay.child(pid, status) {
+                self.node.child(pid, status, now);
             }
+        });
+        if !has_any {
+            self.node.lose_children(now);
         }
     }
 

@@ -168,11 +168,8 @@ impl Ledger {
         }
     }
 
-    /// Enters a report of the node.
-    ///
-    /// # Errors
-    ///
-    /// What is wrong with it, as the end of a line that begins with the host.
+    /// Enters a report of the node. An error is what is wrong with it, as the end of a line that
+    /// begins with the host.
     pub(super) fn enter_report(&mut self, report: &Report, now: Instant) -> Result<(), String> {
         match self.untimely(report) {
             Some(why) => return impossible(why),

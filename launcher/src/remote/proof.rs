@@ -36,7 +36,7 @@ pub(crate) enum Side {
 #[derive(Debug, Clone)]
 pub(crate) struct Token(JobKey);
 
-/// Random bytes. Returns a failure that names their purpose if the system has none.
+/// Random bytes. A failure names their purpose if the system has none.
 pub(crate) fn random<const BYTES: usize>(purpose: &str) -> Result<[u8; BYTES], Failure> {
     let mut bytes = [0; BYTES];
     getrandom::fill(&mut bytes)

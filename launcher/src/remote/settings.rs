@@ -46,11 +46,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Reads options and environment.
-    ///
-    /// # Errors
-    ///
-    /// A failure that names the wrong setting, or our own path if it cannot be used.
+    /// Reads options and environment. A failure names the wrong setting, or our own path if it
+    /// cannot be used.
     pub fn read(
         options: &Options,
         placement: &Placement,

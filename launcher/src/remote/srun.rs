@@ -84,11 +84,7 @@ pub struct Srun {
 
 impl Srun {
     /// The step for the places on other hosts, if srun starts the agents and there are any. It is
-    /// not yet started.
-    ///
-    /// # Errors
-    ///
-    /// A failure if there is no socket to listen at, or no random number.
+    /// not yet started. Returns a failure if there is no socket to listen at, or no random number.
     pub fn of(
         places: &[Place],
         settings: &Settings,

@@ -74,11 +74,7 @@ const HOST_FILES: [&str; 3] = [
 
 impl Allocation {
     /// The allocation that this process runs in. One that cannot be read is an error unless the
-    /// user has named hosts.
-    ///
-    /// # Errors
-    ///
-    /// As [`Allocation::find`].
+    /// user has named hosts. Fails as [`Allocation::find`].
     pub(crate) fn of_this_process(has_hosts: bool) -> Result<Option<Allocation>, Failure> {
         let hostname = nix::unistd::gethostname().unwrap_or_default();
         let found = Allocation::find(&|name| std::env::var_os(name), &hostname.to_string_lossy());
@@ -88,11 +84,8 @@ impl Allocation {
         }
     }
 
-    /// Reads the environment. `hostname` is the name of this machine.
-    ///
-    /// # Errors
-    ///
-    /// A failure that names the variable whose value, or whose file, cannot be read.
+    /// Reads the environment. `hostname` is the name of this machine. A failure names the variable
+    /// whose value, or whose file, cannot be read.
     pub fn find(
         variable: &impl Fn(&str) -> Option<OsString>,
         hostname: &str,

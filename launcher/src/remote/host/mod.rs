@@ -101,11 +101,8 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// A node that is not yet connected. `ranks` are those that it may report about.
-    ///
-    /// # Errors
-    ///
-    /// A failure if a setting cannot be used.
+    /// A node that is not yet connected. `ranks` are those that it may report about. Returns a
+    /// failure if a setting cannot be used.
     pub fn new(
         host: &str,
         ranks: &[u32],
