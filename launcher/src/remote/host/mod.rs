@@ -153,9 +153,9 @@ impl Remote {
         match ssh::connect(&words, self.inherited) {
             Ok(process) => self.go_through(Box::new(process), now),
             Err(error) => {
-                let (host, program) = (&self.host, printable(&self.settings.program[0]));
+                let program = printable(&self.settings.program[0]);
                 let why = format!("'{program}' cannot be executed: {error}");
-                self.lose(format!("cannot start on host {host}: {why}"));
+                self.lose(self.cannot_start(&why));
             }
         }
     }
@@ -300,9 +300,9 @@ impl Remote {
         }
         self.flush();
         if self.outgoing.len() > ORDERS_WAITING_MAX {
-            let (host, bytes) = (&self.host, self.outgoing.len());
-            self.lose(format!(
-                "host {host} does not read its orders: {bytes} bytes wait for it; ending the job"
+            let bytes = self.outgoing.len();
+            self.blame(&format!(
+                "does not read its orders: {bytes} bytes wait for it"
             ));
         }
     }
@@ -355,7 +355,7 @@ impl Remote {
             }
             Greeting::TooMuch => {
                 let what = "its shell prints more than 64 KiB before our agent starts";
-                self.lose(format!("cannot start on host {}: {what}", self.host));
+                self.lose(self.cannot_start(what));
             }
             Greeting::Unknown => {}
         }
@@ -389,7 +389,7 @@ impl Remote {
 
     fn hear(&mut self, report: Report, now: Instant) {
         if let Err(why) = self.ledger.enter_report(&report, now) {
-            return self.lose(format!("host {} {why}; ending the job", self.host));
+            return self.blame(&why);
         }
         match report {
             Report::Ready {
@@ -428,12 +428,11 @@ impl Remote {
             ));
         }
         if let Some(limit) = limit.filter(|&limit| silence >= limit) {
+            let (host, losses, seconds) = (&self.host, self.losses(), limit.as_secs_f64());
             return self.lose(format!(
-                "host {}{} has given no sign of life for {} s (MPILITE_SILENT_S); is the network \
-                 cut, or the host or our process there stopped? Ending the job",
-                self.host,
-                self.losses(),
-                limit.as_secs_f64()
+                "host {host}{losses} has given no sign of life for {seconds} s \
+                 (MPILITE_SILENT_S); is the network cut, or the host or our process there \
+                 stopped? Ending the job"
             ));
         }
         let warning = limit.map_or(SILENT_WARNING, |limit| (limit / 2).min(SILENT_WARNING));
@@ -480,13 +479,11 @@ impl Remote {
 
     /// ssh did not reach the agent.
     fn try_again_or_lose(&mut self, now: Instant) {
-        if self.may_succeed_later(now) {
-            self.carrier = None;
-            self.state = State::Waiting(Some(now + self.pause()));
-        } else {
-            let line = self.why_not_connected();
-            self.lose(line);
+        if !self.may_succeed_later(now) {
+            return self.lose(self.why_not_connected());
         }
+        self.carrier = None;
+        self.state = State::Waiting(Some(now + self.pause()));
     }
 
     /// Returns true if ssh has met what may pass. The first time, the user gets a line about a host
@@ -519,24 +516,23 @@ impl Remote {
     }
 
     fn why_not_connected(&self) -> String {
-        let host = &self.host;
-        let complaint = self.complaint();
-        let fate = self.fate();
-        if fate.is_some_and(Fate::has_no_agent) {
-            return format!(
-                "cannot start on host {host}: {} cannot be executed there (install mpi-lite at \
-                 the same path on every host){complaint}",
-                self.settings.agent.trim_end_matches(" --agent")
-            );
-        }
-        if fate.is_some_and(Fate::has_succeeded) {
-            return format!(
-                "cannot start on host {host}: {} ended with status 0 before mpi-lite started \
-                 there: does it run the command that it is given on the host?{complaint}",
-                self.settings.shown_program()
-            );
-        }
-        format!("cannot start on host {host}: {}", self.how_it_ended())
+        let (fate, settings) = (self.fate(), &self.settings);
+        let what = if fate.is_some_and(Fate::has_no_agent) {
+            let agent = settings.agent.trim_end_matches(" --agent");
+            let advice = "install mpi-lite at the same path on every host";
+            format!("{agent} cannot be executed there ({advice})") + &self.complaint()
+        } else if fate.is_some_and(Fate::has_succeeded) {
+            let advice = "does it run the command that it is given on the host?";
+            let what = "ended with status 0 before mpi-lite started there";
+            format!("{} {what}: {advice}", settings.shown_program()) + &self.complaint()
+        } else {
+            self.how_it_ended()
+        };
+        self.cannot_start(&what)
+    }
+
+    fn cannot_start(&self, why: &str) -> String {
+        format!("cannot start on host {}: {why}", self.host)
     }
 
     /// What became of the program that reaches the host, if one does.
@@ -554,6 +550,11 @@ impl Remote {
     /// The last line of ssh's complaints, as the end of a line of ours.
     fn complaint(&self) -> String {
         self.fate().map_or(String::new(), Fate::complaint)
+    }
+
+    /// Ends the job for what the host has done.
+    fn blame(&mut self, what: &str) {
+        self.lose(format!("host {} {what}; ending the job", self.host));
     }
 
     fn lose(&mut self, reason: String) {
