@@ -23,11 +23,11 @@ use crate::job::{Effect, Job};
 use crate::node::Node;
 use crate::poll::{Interests, Token, earlier};
 use crate::process::{Prepared, prepare_process};
+use crate::remote::Remote;
 use crate::remote::link::Link;
-use crate::remote::settings::Launcher;
+use crate::remote::settings::{Launcher, Settings as Way};
 use crate::remote::srun::{News, Srun};
 use crate::remote::tree::Tree;
-use crate::remote::{self, Remote};
 use crate::reports::output::{Origin, Output, Trouble};
 use crate::reports::progress::{Late, Progress};
 use crate::reports::results::Results;
@@ -46,7 +46,7 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     let allocation = Allocation::of_this_process(has_hosts)?;
     let placement = place(options, allocation.as_ref())?;
     let note = placement.note.clone();
-    let way = remote::settings::Settings::read(options, &placement, allocation.as_ref())?;
+    let way = Way::read(options, &placement, allocation.as_ref())?;
     let mut map = verbose::hosts(options, allocation.as_ref(), &placement, &way);
     let plan = Plan::new(options, placement)?;
     map.extend(plan.program_lines(options.is_verbose));
@@ -69,7 +69,7 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
 }
 
 /// Refuses a seal whose key would cross the network in the clear.
-fn check_secrecy(plan: &Plan, way: &remote::settings::Settings) -> Result<(), Failure> {
+fn check_secrecy(plan: &Plan, way: &Way) -> Result<(), Failure> {
     let mut places = plan.placement.places.iter();
     let is_open = way.launcher == Launcher::Srun && places.any(|place| !place.is_here);
     if is_open && plan.is_sealed() {
@@ -103,11 +103,7 @@ struct Server {
 }
 
 impl Server {
-    fn new(
-        options: &Options,
-        (mut plan, job): (Plan, Job),
-        way: &remote::settings::Settings,
-    ) -> Result<Server, Failure> {
+    fn new(options: &Options, (mut plan, job): (Plan, Job), way: &Way) -> Result<Server, Failure> {
         let timeout = times::timeout(options)?;
         let stall = Settings::new(options)?;
         let places = &plan.placement.places;

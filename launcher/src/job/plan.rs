@@ -75,18 +75,19 @@ impl Plan {
         let seal = (secure != Secure::Cookie).then_some(asked);
         let job = (placement.size, seal.as_deref());
         // Options win over what the programs set.
-        let mut forced: Vec<Export> = Vec::new();
-        if let Some(secure) = options.secure {
-            forced.push((SECURE.into(), Some(secure.to_string().into())));
-        }
-        if let Some(ports) = options.port_range {
-            forced.push((PORT_RANGE.into(), Some(ports.to_string().into())));
-        }
         let network = network::wanted(options)?;
-        if let Some(wanted) = &network {
-            let text = wanted.network.to_string();
-            forced.push((network::VARIABLE.into(), Some(text.into())));
-        }
+        let forced = [
+            (SECURE, options.secure.map(|it| it.to_string())),
+            (PORT_RANGE, options.port_range.map(|it| it.to_string())),
+            (
+                network::VARIABLE,
+                network.as_ref().map(|it| it.network.to_string()),
+            ),
+        ];
+        let forced = forced.into_iter().filter(|(_, value)| value.is_some());
+        let forced: Vec<Export> = forced
+            .map(|(name, value)| (name.into(), value.map(OsString::from)))
+            .collect();
         options.readers.check(placement.size)?;
         let program_of = programs::program_of_ranks(options, placement.size);
         let mut environments = Vec::new();
