@@ -274,21 +274,23 @@ impl Ended {
     }
 }
 
+/// What an agent knows about its host.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Known {
+    /// The node's own address as `mpirun`'s host reached it.
+    pub server: Option<IpAddr>,
+    /// The address of `mpirun`'s host as the node sees it.
+    pub client: Option<IpAddr>,
+    /// The machine, the same for two names of it. Only known behind sshd.
+    pub machine: Option<String>,
+}
+
 /// What a node tells `mpirun`. A `rank` is the one that the report is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the fields of a report, its own text says")]
 pub enum Report {
-    /// The first one of a remote node.
-    Ready {
-        /// Version of the launcher there.
-        version: String,
-        /// The node's own address as `mpirun`'s host reached it.
-        server: Option<IpAddr>,
-        /// The address of `mpirun`'s host as the node sees it.
-        client: Option<IpAddr>,
-        /// The machine, the same for two names of it. Only known behind sshd.
-        machine: Option<String>,
-    },
+    /// The first one of a remote node, with the version of the launcher there.
+    Ready { version: String, known: Known },
     /// The ranks cannot be started: the exit status of `mpirun`, and one line for the user.
     Refused { code: u8, reason: String },
     /// What a rank that is about to be started is bound to: a sentence without its subject.

@@ -23,7 +23,7 @@ use crate::remote::relay::Relay;
 use crate::remote::silence::{self, Silence};
 use crate::remote::streams::Streams;
 use crate::signals::Reported;
-use crate::wire::{MAGIC, Order, Report};
+use crate::wire::{Known, MAGIC, Order, Report};
 use mpi_boot::machine;
 
 /// No more is read from hosts below while so many bytes wait for `mpirun`.
@@ -41,7 +41,11 @@ pub fn serve() -> Result<(), Failure> {
         Some(home) => Some(home.connect()?),
         None => None,
     };
-    let streams = streams(connection.as_ref()).map_err(no_connection)?;
+    let (streams, known) = match &connection {
+        Some(connection) => (Streams::of(connection), known_of(connection)),
+        None => (standard_streams(), known_of_sshd()),
+    };
+    let streams = streams.map_err(no_connection)?;
     let now = Instant::now();
     let mut agent = Agent {
         node: Node::new(inherited),
@@ -55,20 +59,8 @@ pub fn serve() -> Result<(), Failure> {
         sign_at: now,
         is_lost: false,
     };
-    let (server, client) = match &connection {
-        Some(connection) => addresses_of(connection),
-        None => ssh_addresses(),
-    };
     let version = env!("CARGO_PKG_VERSION").to_string();
-    agent.send(&Report::Ready {
-        version,
-        server,
-        client,
-        // Several nodes of Slurm may be one machine, and shall be.
-        machine: server
-            .filter(|_| connection.is_none())
-            .and_then(|_| machine::identity()),
-    });
+    agent.send(&Report::Ready { version, known });
     agent.run();
     if let Some(connection) = connection {
         take_leave(connection);
@@ -76,15 +68,11 @@ pub fn serve() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Those of the connection, or the standard ones.
-fn streams(connection: Option<&TcpStream>) -> io::Result<Streams> {
-    match connection {
-        Some(connection) => Streams::of(connection),
-        None => Streams::new(
-            io::stdin().as_fd().try_clone_to_owned()?,
-            io::stdout().as_fd().try_clone_to_owned()?,
-        ),
-    }
+fn standard_streams() -> io::Result<Streams> {
+    Streams::new(
+        io::stdin().as_fd().try_clone_to_owned()?,
+        io::stdout().as_fd().try_clone_to_owned()?,
+    )
 }
 
 /// Waits until `mpirun` has read everything. An end with orders unread would break the connection
@@ -272,19 +260,25 @@ impl Agent {
     }
 }
 
-/// (our address, the other host's address) of a connection.
-fn addresses_of(connection: &TcpStream) -> (Option<IpAddr>, Option<IpAddr>) {
+/// What a connection shows. Several nodes of Slurm may be one machine, and shall be.
+fn known_of(connection: &TcpStream) -> Known {
     let address = |address: io::Result<SocketAddr>| Some(address.ok()?.ip().to_canonical());
-    (
-        address(connection.local_addr()),
-        address(connection.peer_addr()),
-    )
+    Known {
+        server: address(connection.local_addr()),
+        client: address(connection.peer_addr()),
+        machine: None,
+    }
 }
 
-/// (our address, the other host's address) from what sshd tells: "client port server port".
-fn ssh_addresses() -> (Option<IpAddr>, Option<IpAddr>) {
+/// What sshd tells: "client port server port".
+fn known_of_sshd() -> Known {
     let connection = std::env::var("SSH_CONNECTION").unwrap_or_default();
     let words: Vec<&str> = connection.split_ascii_whitespace().collect();
     let address = |at: usize| words.get(at).and_then(|word| word.parse::<IpAddr>().ok());
-    (address(2), address(0))
+    let server = address(2);
+    Known {
+        server,
+        client: address(0),
+        machine: server.and_then(|_| machine::identity()),
+    }
 }

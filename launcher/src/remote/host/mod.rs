@@ -5,7 +5,6 @@ mod below;
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
-use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use mpi_boot::protocol::{self, Frames};
@@ -24,7 +23,7 @@ use crate::remote::silence::{self, Silence};
 use crate::remote::ssh::{self, Obstacle};
 use crate::remote::streams::Streams;
 use crate::reports::progress::Late;
-use crate::wire::{Ended, ORDERS_WAITING_MAX, Order, REPORT_FRAME_MAX, Report};
+use crate::wire::{Ended, Known, ORDERS_WAITING_MAX, Order, REPORT_FRAME_MAX, Report};
 
 use below::Below;
 
@@ -59,17 +58,6 @@ enum Incoming {
     /// Its first line has not come: what a remote shell prints.
     Noise(Vec<u8>),
     Frames(Frames),
-}
-
-/// What the agent has said about its host.
-#[derive(Debug, Default)]
-pub struct Known {
-    /// The address by which ssh reached the node.
-    pub server: Option<IpAddr>,
-    /// The address of this host as the node sees it, if it is reached directly.
-    pub client: Option<IpAddr>,
-    /// The identity of the machine: two names of one machine have the same.
-    pub machine: Option<String>,
 }
 
 /// A node on another host.
@@ -206,7 +194,7 @@ impl Remote {
         self.state == State::Over && self.reports.is_empty()
     }
 
-    /// What the agent has said about its host.
+    /// What the agent knows about its host; no address of ours if it is not reached directly.
     pub fn known(&self) -> &Known {
         &self.known
     }
@@ -392,20 +380,12 @@ impl Remote {
             return self.blame(&why);
         }
         match report {
-            Report::Ready {
-                version,
-                server,
-                client,
-                machine,
-            } => {
-                if version != env!("CARGO_PKG_VERSION") {
-                    return self.lose_other_version(&printable(&version));
-                }
-                self.known = Known {
-                    server,
-                    client: client.filter(|_| !self.has_tunnel()),
-                    machine,
-                };
+            Report::Ready { version, .. } if version != env!("CARGO_PKG_VERSION") => {
+                self.lose_other_version(&printable(&version));
+            }
+            Report::Ready { mut known, .. } => {
+                known.client = known.client.filter(|_| !self.has_tunnel());
+                self.known = known;
                 self.state = State::Ready;
                 self.reports.push_back(Report::Connected);
                 self.silence.heard(now);
