@@ -57,15 +57,13 @@ impl std::error::Error for Failure {}
 /// A name or a word of others made safe for a line on a terminal: control and invisible characters
 /// are escaped, and what is too long is cut.
 pub fn printable(text: &str) -> String {
-    const LONGEST: usize = 300;
-    escaped(text, LONGEST)
+    escaped(text, 300)
 }
 
 /// A whole line of a rank, of another host or of ours that may hold several names, as
 /// [`printable`] shows a name. It ends with what to do, so it may be much longer.
 pub fn printable_line(text: &str) -> String {
-    const LONGEST: usize = 4096;
-    escaped(text, LONGEST)
+    escaped(text, 4096)
 }
 
 /// Returns true if a character has no shape of its own and may change the order or the meaning of

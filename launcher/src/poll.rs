@@ -90,8 +90,5 @@ fn timeout(until: Option<Instant>) -> PollTimeout {
 
 /// The earlier of two times, where either may be absent.
 pub fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
-    }
+    [a, b].into_iter().flatten().min()
 }

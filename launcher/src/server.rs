@@ -23,11 +23,11 @@ use crate::job::{Effect, Job};
 use crate::node::Node;
 use crate::poll::{Interests, Token, earlier};
 use crate::process::{Prepared, prepare_process};
+use crate::remote::Remote;
 use crate::remote::link::Link;
-use crate::remote::settings::Launcher;
+use crate::remote::settings::{Launcher, Settings as Way};
 use crate::remote::srun::{News, Srun};
 use crate::remote::tree::Tree;
-use crate::remote::{self, Remote};
 use crate::reports::output::{Origin, Output, Trouble};
 use crate::reports::progress::{Late, Progress};
 use crate::reports::results::Results;
@@ -35,23 +35,18 @@ use crate::reports::stall::gather::{Gather, Step};
 use crate::reports::stall::settings::Settings;
 use crate::reports::stall::{self, Occasion, Snapshot};
 use crate::reports::verbose;
-use crate::signals::{Change, Children, Signals};
 use crate::wire::{Order, Report, Stream};
 
 /// Exit status of a program that wrote into a closed pipe.
 const BROKEN_PIPE: u8 = SIGNAL_BASE + 13;
 
-/// Runs the job. Returns the exit status.
-///
-/// # Errors
-///
-/// A failure from before anything was started.
+/// Runs the job. Returns the exit status, or a failure from before anything was started.
 pub fn run(options: &Options) -> Result<u8, Failure> {
     let has_hosts = !options.hosts.is_empty() || options.host_file.is_some();
     let allocation = Allocation::of_this_process(has_hosts)?;
     let placement = place(options, allocation.as_ref())?;
     let note = placement.note.clone();
-    let way = remote::settings::Settings::read(options, &placement, allocation.as_ref())?;
+    let way = Way::read(options, &placement, allocation.as_ref())?;
     let mut map = verbose::hosts(options, allocation.as_ref(), &placement, &way);
     let plan = Plan::new(options, placement)?;
     map.extend(plan.program_lines(options.is_verbose));
@@ -74,7 +69,7 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
 }
 
 /// Refuses a seal whose key would cross the network in the clear.
-fn check_secrecy(plan: &Plan, way: &remote::settings::Settings) -> Result<(), Failure> {
+fn check_secrecy(plan: &Plan, way: &Way) -> Result<(), Failure> {
     let mut places = plan.placement.places.iter();
     let is_open = way.launcher == Launcher::Srun && places.any(|place| !place.is_here);
     if is_open && plan.is_sealed() {
@@ -100,8 +95,7 @@ struct Server {
     results: Results,
     gather: Gather,
     stall: Settings,
-    signals: Signals,
-    children: Children,
+    process: Prepared,
     is_started: bool,
     is_verbose: bool,
     timeout: Option<(Duration, &'static str)>,
@@ -109,22 +103,15 @@ struct Server {
 }
 
 impl Server {
-    fn new(
-        options: &Options,
-        (mut plan, job): (Plan, Job),
-        way: &remote::settings::Settings,
-    ) -> Result<Server, Failure> {
+    fn new(options: &Options, (mut plan, job): (Plan, Job), way: &Way) -> Result<Server, Failure> {
         let timeout = times::timeout(options)?;
         let stall = Settings::new(options)?;
         let places = &plan.placement.places;
         let here = places.iter().find(|place| place.is_here);
         let here = here.map_or(&[][..], |place| &place.ranks);
         let gather = Gather::new(&plan.placement.hosts, here, stall.report_after());
-        let Prepared {
-            signals,
-            children,
-            inherited,
-        } = prepare_process()?;
+        let process = prepare_process()?;
+        let inherited = process.inherited;
         let mut links = Vec::new();
         for place in &plan.placement.places {
             links.push(match place.is_here {
@@ -157,8 +144,7 @@ impl Server {
             srun,
             progress: Progress::new(way.ready_within),
             output,
-            signals,
-            children,
+            process,
             is_started: false,
             is_verbose: options.is_verbose,
             timeout,
@@ -179,7 +165,7 @@ impl Server {
             }
             if is_over && self.output.is_empty() {
                 if self.job.leaves_nothing() {
-                    self.children.kill_all();
+                    self.process.children.kill_all();
                 }
                 return self.job.exit_code();
             }
@@ -214,7 +200,7 @@ impl Server {
 
     fn wait(&self) -> Vec<Token> {
         let mut interests = Interests::default();
-        interests.readable(self.signals.descriptor(), Token::Signals);
+        interests.readable(self.process.signals.descriptor(), Token::Signals);
         self.output.interests(&mut interests);
         let mut until = earlier(self.job.wake_at(), self.time_is_up_at);
         until = earlier(until, self.gather.wake_at());
@@ -387,7 +373,7 @@ impl Server {
     }
 
     fn hear_signals(&mut self, now: Instant) {
-        while let Some(arrived) = self.signals.pop() {
+        while let Some(arrived) = self.process.signals.pop() {
             match arrived.signal {
                 Signal::SIGCHLD => {}
                 Signal::SIGQUIT => self.gather.ask(now),
@@ -407,15 +393,7 @@ impl Server {
     }
 
     fn look_after_children(&mut self, now: Instant) {
-        loop {
-            let (pid, status) = match self.children.change() {
-                Change::Of(pid, status) => (pid, status),
-                Change::None => return,
-                Change::NoChildren => {
-                    let links = self.links.iter_mut();
-                    return links.for_each(|link| link.lose_children(now));
-                }
-            };
+        let has_any = self.process.children.changes(|pid, status| {
             let mut links = self.links.iter_mut();
             // A child of nobody is an orphan that we adopted.
             if !links.any(|link| link.child(pid, status, now))
@@ -423,6 +401,10 @@ impl Server {
             {
                 srun.child(pid, status, now);
             }
+        });
+        if !has_any {
+            let links = self.links.iter_mut();
+            links.for_each(|link| link.lose_children(now));
         }
     }
 

@@ -13,6 +13,8 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
+use crate::wire::Ended;
+
 /// What the launcher wants to know about; the rest keeps its usual effect.
 const WATCHED: [Signal; 9] = [
     Signal::SIGCHLD,
@@ -65,10 +67,7 @@ impl Inherited {
     /// Runs in a child: gives it what we were started with. It hears interrupts even so: a shell
     /// starts what it does not wait for with SIGINT ignored, but we take it and pass it on. How
     /// SIGPIPE was, we cannot know: our runtime ignores it before we run. Makes system calls alone.
-    ///
-    /// # Errors
-    ///
-    /// The system's reason.
+    /// Returns the system's reason.
     pub(crate) fn give_back(&self) -> nix::Result<()> {
         for number in [Signal::SIGINT, Signal::SIGPIPE, Signal::SIGXFSZ] {
             set_action(number, SigHandler::SigDfl)?;
@@ -96,11 +95,8 @@ pub struct Signals {
 
 impl Signals {
     /// Blocks the watched signals and makes them readable. The system would forget how children
-    /// ended if SIGCHLD were ignored, and a limit for files would end us by SIGXFSZ.
-    ///
-    /// # Errors
-    ///
-    /// The system's reason (no descriptors are left).
+    /// ended if SIGCHLD were ignored, and a limit for files would end us by SIGXFSZ. Fails with the
+    /// system's reason (no descriptors are left).
     pub fn watch() -> nix::Result<Signals> {
         let mut watched = SigSet::from_iter(WATCHED);
         let mut inherited = Inherited::default();
@@ -173,17 +169,6 @@ impl Reported {
     }
 }
 
-/// What is known of the child processes of this process.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Change {
-    /// This one ended, stopped or went on.
-    Of(Pid, WaitStatus),
-    /// Nothing has changed.
-    None,
-    /// There are no child processes.
-    NoChildren,
-}
-
 /// The child processes of this process.
 #[derive(Debug)]
 pub struct Children {
@@ -200,21 +185,22 @@ impl Children {
         }
     }
 
-    /// The next change.
-    pub fn change(&mut self) -> Change {
+    /// Passes on which of them have ended, stopped or gone on, until nothing has changed. Returns
+    /// false if there are none.
+    pub fn changes(&mut self, mut take: impl FnMut(Pid, WaitStatus)) -> bool {
         let flags = WaitPidFlag::WNOHANG | WaitPidFlag::WUNTRACED | WaitPidFlag::WCONTINUED;
         loop {
-            return match waitpid(None, Some(flags)) {
-                Ok(status) => status.pid().map_or(Change::None, |pid| {
-                    if matches!(status, WaitStatus::Exited(..) | WaitStatus::Signaled(..)) {
+            match waitpid(None, Some(flags)) {
+                Ok(status) => {
+                    let Some(pid) = status.pid() else { return true };
+                    if Ended::of(status).is_some() {
                         self.strangers.retain(|stranger| *stranger != pid);
                     }
-                    Change::Of(pid, status)
-                }),
-                Err(Errno::EINTR) => continue,
-                Err(Errno::ECHILD) => Change::NoChildren,
-                Err(_) => Change::None,
-            };
+                    take(pid, status);
+                }
+                Err(Errno::EINTR) => {}
+                Err(error) => return error != Errno::ECHILD,
+            }
         }
     }
 

@@ -184,14 +184,11 @@ impl fmt::Debug for JobKey {
 
 /// What `mpirun` tells a node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the fields of an order, its own text says")]
 pub enum Order {
-    /// The next bytes of a program that the node may lack. All come before [`Order::Start`].
-    Piece {
-        /// Its number in the job.
-        program: u32,
-        /// The bytes.
-        bytes: ByteBuf,
-    },
+    /// The next bytes of a program, by its number in the job, that the node may lack. All come
+    /// before [`Order::Start`].
+    Piece { program: u32, bytes: ByteBuf },
     /// Start the ranks.
     Start(Box<Start>),
     /// The cards of all ranks, for every rank of this node.
@@ -204,31 +201,20 @@ pub enum Order {
     InputEnd,
     /// This many bytes of output have found their way.
     OutputTaken(u64),
-    /// Send this signal to the ranks.
-    Signal {
-        /// Its number.
-        signal: i32,
-        /// The terminal has sent it to its foreground group already.
-        is_from_terminal: bool,
-    },
+    /// Send the signal with this number to the ranks. If it is from the terminal, its foreground
+    /// group has got it already.
+    Signal { signal: i32, is_from_terminal: bool },
     /// End all ranks and what they started, politely at first.
     End,
     /// Kill all ranks and what they started.
     Kill,
     /// Say something, so that it is seen that the node lives.
     Ping,
-    /// Report what each rank does: the next question.
-    Describe {
-        /// Its number: the first one is 1, and each has a greater one.
-        question: u32,
-    },
-    /// For a host that is reached through this one.
-    Below {
-        /// Number of its node.
-        node: u32,
-        /// What to do about it.
-        down: Down,
-    },
+    /// Report what each rank does: the question with this number. The first one is 1, and each has
+    /// a greater one.
+    Describe { question: u32 },
+    /// For a host that is reached through this one, by the number of its node.
+    Below { node: u32, down: Down },
 }
 
 /// What a node answers about a rank.
@@ -288,46 +274,35 @@ impl Ended {
     }
 }
 
+/// What an agent knows about its host.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Known {
+    /// The node's own address as `mpirun`'s host reached it.
+    pub server: Option<IpAddr>,
+    /// The address of `mpirun`'s host as the node sees it.
+    pub client: Option<IpAddr>,
+    /// The machine, the same for two names of it. Only known behind sshd.
+    pub machine: Option<String>,
+}
+
 /// What a node tells `mpirun`. A `rank` is the one that the report is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "what `rank` is, the enum says")]
+#[expect(missing_docs, reason = "the fields of a report, its own text says")]
 pub enum Report {
-    /// The first one of a remote node.
-    Ready {
-        /// Version of the launcher there.
-        version: String,
-        /// The node's own address as `mpirun`'s host reached it.
-        server: Option<IpAddr>,
-        /// The address of `mpirun`'s host as the node sees it.
-        client: Option<IpAddr>,
-        /// The machine, the same for two names of it. Only known behind sshd.
-        machine: Option<String>,
-    },
-    /// The ranks cannot be started, with this exit status for this reason.
-    Refused {
-        /// Exit status for `mpirun`.
-        code: u8,
-        /// One line.
-        reason: String,
-    },
-    /// What a rank that is about to be started is bound to.
-    Bound {
-        rank: u32,
-        /// A sentence without its subject.
-        text: String,
-    },
+    /// The first one of a remote node, with the version of the launcher there.
+    Ready { version: String, known: Known },
+    /// The ranks cannot be started: the exit status of `mpirun`, and one line for the user.
+    Refused { code: u8, reason: String },
+    /// What a rank that is about to be started is bound to: a sentence without its subject.
+    Bound { rank: u32, text: String },
     /// A rank has been started.
     Started { rank: u32, pid: i32 },
     /// A rank is in Init.
     Init { rank: u32 },
     /// What a rank does that speaks PMI.
     Pmi { rank: u32, event: pmi::Event },
-    /// A rank has loaded the library of another MPI, and has not called Init.
-    Stranger {
-        rank: u32,
-        /// The name of the library's file.
-        library: String,
-    },
+    /// A rank has loaded the library of another MPI, which is this file, and has not called Init.
+    Stranger { rank: u32, library: String },
     /// A rank has given its card.
     Card { rank: u32, card: ByteBuf },
     /// What a rank has counted since its Init.
@@ -341,12 +316,8 @@ pub enum Report {
         /// How the rank noticed.
         reason: String,
     },
-    /// `MPI_Finalize` of a rank fails, and its program goes on.
-    Failure {
-        rank: u32,
-        /// The error.
-        reason: String,
-    },
+    /// `MPI_Finalize` of a rank fails with this error, and its program goes on.
+    Failure { rank: u32, reason: String },
     /// A rank aborts the job.
     Abort {
         rank: u32,
@@ -355,12 +326,8 @@ pub enum Report {
         /// What to print, maybe nothing.
         message: String,
     },
-    /// A rank has broken the protocol.
-    Broken {
-        rank: u32,
-        /// What it did.
-        reason: String,
-    },
+    /// A rank has broken the protocol, in this way.
+    Broken { rank: u32, reason: String },
     /// Whole lines, or the start of a line that does not go on for a while.
     Output {
         rank: u32,
@@ -373,12 +340,8 @@ pub enum Report {
     InputClosed,
     /// A rank has been stopped (state T) for [`STOPPED_FOR`](crate::node::STOPPED_FOR).
     Stopped { rank: u32 },
-    /// A rank waits in MPI calls, and nothing comes for it.
-    Blocked {
-        rank: u32,
-        /// For how long, in milliseconds.
-        blocked_ms: u64,
-    },
+    /// A rank waits in MPI calls for so long, and nothing comes for it.
+    Blocked { rank: u32, blocked_ms: u64 },
     /// Something has come for a rank that was blocked.
     Resumed { rank: u32 },
     /// What a rank does.
@@ -392,39 +355,24 @@ pub enum Report {
     Ended { rank: u32, ended: Ended },
     /// The agent has got a signal that ends programs, or SIGQUIT. A scheduler sends one to all
     /// processes of a job, and it counts as one to `mpirun`. `Reported` says which come.
-    Signalled {
-        /// Its number.
-        signal: i32,
-    },
+    Signalled { signal: i32 },
     /// All ranks of the node ended and all their output has been sent.
     Quiet,
     /// Answer to `Ping`.
     Pong,
     /// The node has given no sign of life for so long. `mpirun` makes this report itself.
     Silent(Duration),
-    /// The node accepts no connection yet, and is tried again. `mpirun` makes this report itself.
-    Unreached {
-        /// What the system says about the connection.
-        reason: String,
-        /// For how long it is tried.
-        patience: Duration,
-    },
+    /// The node accepts no connection yet, for the system's reason, and is tried again for so long.
+    /// `mpirun` makes this report itself.
+    Unreached { reason: String, patience: Duration },
     /// The node is called by this command line. `mpirun` makes this report itself.
     Calling(Vec<String>),
     /// The agent of the node is connected. `mpirun` makes this report itself.
     Connected,
-    /// The node is gone. `mpirun` makes this report itself.
-    Lost {
-        /// What is known about it.
-        reason: String,
-    },
-    /// From a host that is reached through this one.
-    Below {
-        /// Number of its node.
-        node: u32,
-        /// What has come from it.
-        up: Up,
-    },
+    /// The node is gone, for this reason. `mpirun` makes this report itself.
+    Lost { reason: String },
+    /// From a host that is reached through this one, by the number of its node.
+    Below { node: u32, up: Up },
 }
 
 impl Report {

@@ -138,9 +138,9 @@ pub fn for_ranks(
 
 /// Returns true if an export names this variable.
 fn names((exported, value): &Export, name: &OsStr) -> bool {
-    match exported.as_bytes().strip_suffix(b"*") {
-        Some(prefix) if value.is_none() => name.as_bytes().starts_with(prefix),
-        _ => exported == name,
+    match value {
+        Some(_) => exported == name,
+        None => is_like(name, exported.as_bytes()),
     }
 }
 
@@ -152,12 +152,17 @@ pub fn set(variables: &mut Vec<Variable>, name: &OsStr, value: &OsStr) {
     }
 }
 
-/// Returns true if a list names this variable; a `*` at the end of an entry stands for anything.
+/// Returns true if a list names this variable.
 fn matches(name: &OsStr, list: &[&str]) -> bool {
-    list.iter().any(|entry| match entry.strip_suffix('*') {
-        Some(prefix) => name.as_bytes().starts_with(prefix.as_bytes()),
-        None => name == *entry,
-    })
+    list.iter().any(|entry| is_like(name, entry.as_bytes()))
+}
+
+/// Returns true if a name is this one; a `*` at its end stands for anything.
+fn is_like(name: &OsStr, entry: &[u8]) -> bool {
+    match entry.strip_suffix(b"*") {
+        Some(prefix) => name.as_bytes().starts_with(prefix),
+        None => name.as_bytes() == entry,
+    }
 }
 
 #[cfg(test)]

@@ -37,11 +37,7 @@ pub struct Host {
     pub slots: Option<u32>,
 }
 
-/// Reads the value of `--host`.
-///
-/// # Errors
-///
-/// A usage failure that names the entry and what is wrong with it.
+/// Reads the value of `--host`. A failure names the entry and what is wrong with it.
 pub fn parse_list(list: &str) -> Result<Vec<Host>, Failure> {
     let mut hosts = Vec::new();
     for entry in split_outside_brackets(list) {
@@ -55,20 +51,12 @@ pub fn parse_list(list: &str) -> Result<Vec<Host>, Failure> {
     Ok(merged(hosts))
 }
 
-/// Reads a host file.
-///
-/// # Errors
-///
-/// A usage failure `FILE:LINE: reason`.
+/// Reads a host file. A failure is `FILE:LINE: reason`.
 pub fn read_file(path: &Path) -> Result<Vec<Host>, Failure> {
     read_lines(path).map(merged)
 }
 
-/// Reads a host file. A host comes as often as the file names it.
-///
-/// # Errors
-///
-/// As of [`read_file`].
+/// Reads a host file. A host comes as often as the file names it. Fails as [`read_file`].
 pub fn read_lines(path: &Path) -> Result<Vec<Host>, Failure> {
     let shown = printable(&path.to_string_lossy());
     let text = read_bytes(path)

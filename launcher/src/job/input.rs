@@ -3,6 +3,7 @@
 //! No more is read than a window ahead of what the slowest has taken, and nothing while we are in
 //! the background of a terminal: reading would stop us.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -21,11 +22,7 @@ use crate::wire::{INPUT_WINDOW, Input, Order};
 const FOREGROUND_CHECK: Duration = Duration::from_millis(500);
 
 impl Readers {
-    /// Checks that the rank that reads is one of `size`.
-    ///
-    /// # Errors
-    ///
-    /// A usage failure that names both.
+    /// Checks that the rank that reads is one of `size`. A failure names both.
     pub fn check(self, size: u32) -> Result<(), Failure> {
         match self {
             Readers::One(rank) if rank >= size => Err(Failure::usage(format!(
@@ -49,19 +46,12 @@ impl Readers {
     }
 }
 
-/// A node with ranks that read.
-#[derive(Debug)]
-struct Target {
-    node: usize,
-    /// How many bytes it may be sent now.
-    room: usize,
-}
-
 /// Where the input goes, and how much of it may go now.
 #[derive(Debug)]
 pub struct InputPump {
-    /// None when there is nothing to carry (any more).
-    targets: Vec<Target>,
+    /// The nodes with ranks that read, and how many bytes each may be sent now. None when there is
+    /// nothing to carry (any more).
+    rooms: BTreeMap<usize, usize>,
     descriptor: Option<OwnedFd>,
     is_terminal: bool,
 }
@@ -72,12 +62,8 @@ impl InputPump {
         let own = || io::stdin().as_fd().try_clone_to_owned().ok();
         let descriptor = if nodes.is_empty() { None } else { own() };
         let is_terminal = isatty(io::stdin()).unwrap_or(false);
-        let target = |node| Target {
-            node,
-            room: INPUT_WINDOW,
-        };
         InputPump {
-            targets: nodes.into_iter().map(target).collect(),
+            rooms: nodes.into_iter().map(|node| (node, INPUT_WINDOW)).collect(),
             descriptor,
             is_terminal,
         }
@@ -86,15 +72,15 @@ impl InputPump {
     /// The ranks of a node have taken this many bytes.
     pub fn taken(&mut self, node: usize, bytes: u64) {
         let bytes = usize::try_from(bytes).unwrap_or(INPUT_WINDOW);
-        for target in self.targets.iter_mut().filter(|it| it.node == node) {
-            target.room = target.room.saturating_add(bytes).min(INPUT_WINDOW);
+        if let Some(room) = self.rooms.get_mut(&node) {
+            *room = room.saturating_add(bytes).min(INPUT_WINDOW);
         }
     }
 
     /// The ranks of a node read no more.
     pub fn close(&mut self, node: usize) {
-        self.targets.retain(|target| target.node != node);
-        if self.targets.is_empty() {
+        self.rooms.remove(&node);
+        if self.rooms.is_empty() {
             self.descriptor = None;
         }
     }
@@ -119,9 +105,7 @@ impl InputPump {
         let order = match read(descriptor, &mut bytes) {
             Ok(length) if length > 0 => {
                 bytes.truncate(length);
-                for target in &mut self.targets {
-                    target.room -= length;
-                }
+                self.rooms.values_mut().for_each(|room| *room -= length);
                 Order::Input(ByteBuf::from(bytes))
             }
             Err(Errno::EINTR | Errno::EAGAIN) => return None,
@@ -130,14 +114,12 @@ impl InputPump {
                 Order::InputEnd
             }
         };
-        let nodes = self.targets.iter().map(|target| target.node);
-        Some((nodes.collect(), order))
+        Some((self.rooms.keys().copied().collect(), order))
     }
 
     /// How much the slowest node may be sent.
     fn room(&self) -> usize {
-        let rooms = self.targets.iter().map(|target| target.room);
-        rooms.min().unwrap_or(0)
+        self.rooms.values().min().copied().unwrap_or(0)
     }
 
     fn may_read(&self) -> bool {

@@ -385,11 +385,8 @@ impl Job {
         let line = if message.is_empty() {
             format!("{} aborted the job with code {code}", self.who(rank))
         } else {
-            message
-                .lines()
-                .map(printable_line)
-                .collect::<Vec<_>>()
-                .join("\n")
+            let lines: Vec<String> = message.lines().map(printable_line).collect();
+            lines.join("\n")
         };
         self.fail(status(code).max(1), line);
         if self.told.is_some() {
@@ -473,13 +470,9 @@ fn killed_line(who: &str, signal: i32) -> String {
 
 /// How a rank ended that the system killed since memory was short, and what helps.
 fn for_memory(limit: Option<u64>) -> String {
-    let (limit, helps) = match limit {
-        Some(bytes) => (
-            format!(" (its limit is {} MiB)", bytes >> 20),
-            ", or raise the limit",
-        ),
-        None => (String::new(), ""),
-    };
+    let helps = limit.map_or("", |_| ", or raise the limit");
+    let limit = limit.map(|bytes| format!(" (its limit is {} MiB)", bytes >> 20));
+    let limit = limit.unwrap_or_default();
     format!(
         "was killed by signal 9 (Killed) because memory was short{limit}; ending the job: start \
          fewer ranks on that host{helps}"

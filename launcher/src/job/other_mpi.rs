@@ -15,11 +15,8 @@ pub struct Wishes {
 }
 
 /// Refuses a program that is linked with another MPI, for a job of `size` ranks, if it cannot run
-/// there as the user wants it. `seal` is what asks for a seal. A single rank meets nobody.
-///
-/// # Errors
-///
-/// A failure that names the program, the library and what to do.
+/// there as the user wants it. `seal` is what asks for a seal. A single rank meets nobody. A
+/// failure names the program, the library and what to do.
 pub fn check(program: &Path, shown: &str, size: usize, seal: Option<&str>) -> Result<(), Failure> {
     let Some((mpi, library)) = elf::mpi_of(program).filter(|_| size > 1) else {
         return Ok(());

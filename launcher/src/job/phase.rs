@@ -2,9 +2,10 @@
 //! of other hosts about theirs.
 
 /// How far a rank has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Phase {
     /// It has not called Init: maybe it is no MPI program.
+    #[default]
     Silent,
     /// It has its assignment.
     Assigned,
@@ -71,63 +72,13 @@ impl Phase {
             Phase::Finalized => "it has called MPI_Finalize",
         }
     }
-
-    /// The phase after this step.
-    ///
-    /// # Errors
-    ///
-    /// Words for a step that is out of order.
-    pub fn after(self, step: Step) -> Result<Phase, String> {
-        match (self, step) {
-            (Phase::Silent | Phase::Finalized, Step::Init) => Ok(Phase::Assigned),
-            (Phase::Assigned, Step::Card) => Ok(Phase::Carded),
-            (
-                Phase::Assigned | Phase::Carded,
-                Step::Counters
-                | Step::Loss
-                | Step::Failure
-                | Step::Blocked
-                | Step::Resumed
-                | Step::State,
-            ) => Ok(self),
-            // A single rank has nobody to exchange cards with.
-            (Phase::Assigned | Phase::Carded, Step::Finalized) => Ok(Phase::Finalized),
-            // A library refuses a second Init by itself, so this is another process.
-            (Phase::Assigned | Phase::Carded, Step::Init) => Err(TWO_PROCESSES.into()),
-            (phase, Step::Abort) if phase != Phase::Silent => Ok(phase),
-            (phase, step) => {
-                let what = step.in_words();
-                let state = phase.in_words();
-                Err(format!("{what} out of order ({state})"))
-            }
-        }
-    }
-
-    /// The phase after the cards of all ranks were sent to it: the next exchange may begin.
-    #[must_use]
-    pub fn after_cards(self) -> Phase {
-        match self {
-            Phase::Carded => Phase::Assigned,
-            phase => phase,
-        }
-    }
 }
 
 /// What a rank has done so far, as far as it bears on what it may do next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Course {
     phase: Phase,
     is_blocked: bool,
-}
-
-impl Default for Course {
-    /// Of a rank that has done nothing.
-    fn default() -> Course {
-        Course {
-            phase: Phase::Silent,
-            is_blocked: false,
-        }
-    }
 }
 
 impl Course {
@@ -141,13 +92,22 @@ impl Course {
         matches!(self.phase, Phase::Assigned | Phase::Carded)
     }
 
-    /// The course after this step.
-    ///
-    /// # Errors
-    ///
-    /// Words for a step that is out of order.
+    /// The course after this step, or words for one that is out of order.
     pub fn after(self, step: Step) -> Result<Course, String> {
-        let phase = self.phase.after(step)?;
+        let phase = match (self.phase, step) {
+            (Phase::Silent | Phase::Finalized, Step::Init) => Phase::Assigned,
+            (Phase::Assigned, Step::Card) => Phase::Carded,
+            // A library refuses a second Init by itself, so this is another process.
+            (Phase::Assigned | Phase::Carded, Step::Init) => return Err(TWO_PROCESSES.into()),
+            // A single rank has nobody to exchange cards with.
+            (Phase::Assigned | Phase::Carded, Step::Finalized) => Phase::Finalized,
+            (phase, Step::Abort) if phase != Phase::Silent => phase,
+            (phase @ (Phase::Assigned | Phase::Carded), step) if step != Step::Card => phase,
+            (phase, step) => {
+                let (what, state) = (step.in_words(), phase.in_words());
+                return Err(format!("{what} out of order ({state})"));
+            }
+        };
         let is_blocked = match (step, self.is_blocked) {
             (Step::Blocked, true) => return Err("was blocked already".into()),
             (Step::Resumed, false) => return Err("resumed, but was not blocked".into()),
@@ -158,10 +118,13 @@ impl Course {
         Ok(Course { phase, is_blocked })
     }
 
-    /// The course after the cards of all ranks were sent to the rank.
+    /// The course after the cards of all ranks were sent to the rank: the next exchange may begin.
     #[must_use]
     pub fn after_cards(self) -> Course {
-        let phase = self.phase.after_cards();
+        let phase = match self.phase {
+            Phase::Carded => Phase::Assigned,
+            phase => phase,
+        };
         Course { phase, ..self }
     }
 }

@@ -34,11 +34,8 @@ pub struct Placement {
     pub note: Option<String>,
 }
 
-/// Deals the ranks to the hosts of the command line, else to those of the allocation.
-///
-/// # Errors
-///
-/// A usage failure if a host file cannot be used or slots do not suffice where they must.
+/// Deals the ranks to the hosts of the command line, else to those of the allocation. Returns a
+/// usage failure if a host file cannot be used or slots do not suffice where they must.
 pub fn place(options: &Options, allocation: Option<&Allocation>) -> Result<Placement, Failure> {
     if options.mapping == Mapping::Sequence {
         return place_in_sequence(options, allocation);
@@ -122,22 +119,12 @@ fn per_host(mapping: Mapping) -> Mapping {
 /// Gives each host the same number of ranks, but numbers them anew if the user asks for an order.
 fn numbered(dealt: Vec<Vec<u32>>, order: Option<RankBy>) -> Vec<Vec<u32>> {
     let Some(order) = order else { return dealt };
-    let size: usize = dealt.iter().map(Vec::len).sum();
-    let turn = match order {
-        RankBy::Slot | RankBy::Fill => size,
-        RankBy::Node => 1,
+    let numbers: Vec<u32> = dealt.iter().map(|ranks| ranks.len() as u32).collect();
+    let mapping = match order {
+        RankBy::Slot | RankBy::Fill => Mapping::BySlot,
+        RankBy::Node => Mapping::ByNode,
     };
-    let mut free: Vec<usize> = dealt.iter().map(Vec::len).collect();
-    let mut numbered = vec![Vec::new(); dealt.len()];
-    let mut ranks = (0..).take(size).peekable();
-    while ranks.peek().is_some() {
-        for (free, numbered) in free.iter_mut().zip(&mut numbered) {
-            let number = turn.min(*free);
-            numbered.extend(ranks.by_ref().take(number));
-            *free -= number;
-        }
-    }
-    numbered
+    deal(&numbers, numbers.iter().sum(), mapping)
 }
 
 impl Placement {
@@ -233,17 +220,16 @@ fn oversubscription(
 fn deal(slots: &[u32], size: u32, mapping: Mapping) -> Vec<Vec<u32>> {
     let mut dealt: Vec<Vec<u32>> = vec![Vec::new(); slots.len()];
     let mut free = slots.to_vec();
+    let turn = match mapping {
+        Mapping::ByNode => 1,
+        _ => u32::MAX,
+    };
     let mut rank = 0;
     while rank < size {
         if free.iter().all(|free| *free == 0) {
             free = slots.to_vec();
         }
         for (free, dealt) in free.iter_mut().zip(&mut dealt) {
-            let turn = if mapping == Mapping::ByNode {
-                1
-            } else {
-                u32::MAX
-            };
             let number = turn.min(*free).min(size - rank);
             dealt.extend(rank..rank + number);
             *free -= number;

@@ -68,28 +68,26 @@ impl Plan {
         lines.collect()
     }
 
-    /// Checks what can be checked on this machine and draws the job's key.
-    ///
-    /// # Errors
-    ///
-    /// A failure that tells what is wrong; nothing has been started.
+    /// Checks what can be checked on this machine and draws the job's key. A failure tells what is
+    /// wrong; nothing has been started then.
     pub fn new(options: &Options, placement: Placement) -> Result<Plan, Failure> {
         let (secure, asked) = secure(options)?;
         let seal = (secure != Secure::Cookie).then_some(asked);
         let job = (placement.size, seal.as_deref());
         // Options win over what the programs set.
-        let mut forced: Vec<Export> = Vec::new();
-        if let Some(secure) = options.secure {
-            forced.push((SECURE.into(), Some(secure.to_string().into())));
-        }
-        if let Some(ports) = options.port_range {
-            forced.push((PORT_RANGE.into(), Some(ports.to_string().into())));
-        }
         let network = network::wanted(options)?;
-        if let Some(wanted) = &network {
-            let text = wanted.network.to_string();
-            forced.push((network::VARIABLE.into(), Some(text.into())));
-        }
+        let forced = [
+            (SECURE, options.secure.map(|it| it.to_string())),
+            (PORT_RANGE, options.port_range.map(|it| it.to_string())),
+            (
+                network::VARIABLE,
+                network.as_ref().map(|it| it.network.to_string()),
+            ),
+        ];
+        let forced = forced.into_iter().filter(|(_, value)| value.is_some());
+        let forced: Vec<Export> = forced
+            .map(|(name, value)| (name.into(), value.map(OsString::from)))
+            .collect();
         options.readers.check(placement.size)?;
         let program_of = programs::program_of_ranks(options, placement.size);
         let mut environments = Vec::new();
@@ -201,11 +199,8 @@ impl Plan {
             .collect()
     }
 
-    /// What is sent to the other hosts before they start their ranks.
-    ///
-    /// # Errors
-    ///
-    /// A failure if a program cannot be sent.
+    /// What is sent to the other hosts before they start their ranks. Returns a failure if a
+    /// program cannot be sent.
     pub fn preload(&self) -> Result<Preload, Failure> {
         if !self.preloads {
             return Ok(Preload::default());
@@ -362,12 +357,10 @@ fn wishes(options: &Options, seal: Option<String>) -> Wishes {
 
 /// The range of ports: the option, else the variable.
 fn ports(options: &Options) -> Result<Option<PortRange>, Failure> {
-    if options.port_range.is_some() {
-        return Ok(options.port_range);
+    match (options.port_range, of_variable(options, PORT_RANGE)) {
+        (None, Some((by, value))) => words::port_range(&value, by.trim_end_matches('=')).map(Some),
+        (range, _) => Ok(range),
     }
-    let variable = of_variable(options, PORT_RANGE);
-    let range = variable.map(|(by, value)| words::port_range(&value, by.trim_end_matches('=')));
-    range.transpose()
 }
 
 fn transport(
@@ -402,18 +395,18 @@ fn transport(
 
 /// `--interface`, or what Open MPI calls it, or the variable.
 fn interface(options: &Options) -> Option<Asked> {
-    let of_option = options.interface.clone().map(|value| Asked {
-        by: "--interface ".into(),
-        value,
-    });
-    let of_setting = || {
-        let (by, value) = of_variable(options, "MPILITE_INTERFACE")?;
-        let value = value.into_string().ok().filter(|it| !it.is_empty())?;
-        Some(Asked { by, value })
-    };
+    let asked = |by: String, value| Asked { by, value };
+    let of_option = options
+        .interface
+        .clone()
+        .map(|value| asked("--interface ".into(), value));
     of_option
         .or_else(|| options.mca_interface.clone())
-        .or_else(of_setting)
+        .or_else(|| {
+            let (by, value) = of_variable(options, "MPILITE_INTERFACE")?;
+            let value = value.into_string().ok().filter(|it| !it.is_empty())?;
+            Some(asked(by, value))
+        })
 }
 
 /// Any name or text as it goes to a node.

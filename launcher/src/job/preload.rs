@@ -3,7 +3,7 @@
 //! No more is on the way to a host than it has read lately, so that the signs of life do not wait
 //! behind it for long.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,6 @@ pub const BACKLOG: usize = 256 << 10;
 /// A program that is sent.
 #[derive(Debug)]
 struct Sent {
-    number: u32,
     path: PathBuf,
     file: File,
 }
@@ -33,8 +32,8 @@ struct Sent {
 /// How far a node has got.
 #[derive(Debug, Default)]
 struct Course {
-    /// The programs that it still needs, by their places.
-    needs: VecDeque<usize>,
+    /// The programs that it still needs.
+    needs: VecDeque<u32>,
     /// How much of the first one was sent.
     offset: u64,
 }
@@ -42,45 +41,39 @@ struct Course {
 /// The programs on their way to the other hosts.
 #[derive(Debug, Default)]
 pub struct Preload {
-    programs: Vec<Sent>,
+    /// By number.
+    programs: BTreeMap<u32, Sent>,
     /// By node.
     courses: Vec<Course>,
 }
 
 impl Preload {
     /// Opens `programs`, each with its number in the job. `needs` has for each node the numbers of
-    /// those that it shall get.
-    ///
-    /// # Errors
-    ///
-    /// A failure that names a program that cannot be read or is too long.
+    /// those that it shall get. A failure names a program that cannot be read or is too long.
     pub fn new(programs: &[(u32, &Path)], needs: &[Vec<u32>]) -> Result<Preload, Failure> {
-        let mut sent = Vec::new();
+        let mut sent = BTreeMap::new();
         for (number, path) in programs {
             if needs.iter().flatten().any(|needed| needed == number) {
-                sent.push(open(*number, path)?);
+                sent.insert(*number, open(path)?);
             }
         }
-        let place = |number: &u32| sent.iter().position(|it| it.number == *number);
         let course = |needs: &Vec<u32>| Course {
-            needs: needs.iter().filter_map(place).collect(),
+            needs: needs.iter().copied().collect(),
             offset: 0,
         };
-        let courses = needs.iter().map(course).collect();
-        let programs = sent;
-        Ok(Preload { programs, courses })
+        Ok(Preload {
+            programs: sent,
+            courses: needs.iter().map(course).collect(),
+        })
     }
 
-    /// The next piece for a node, if there is one.
-    ///
-    /// # Errors
-    ///
-    /// A line about a program that cannot be read.
+    /// The next piece for a node, if there is one. An error is a line about a program that cannot
+    /// be read.
     pub fn piece(&mut self, node: usize) -> Option<Result<Order, String>> {
         let course = self.courses.get_mut(node)?;
         loop {
-            let place = course.needs.front()?;
-            let Sent { number, path, file } = &self.programs[*place];
+            let program = *course.needs.front()?;
+            let Sent { path, file } = self.programs.get(&program)?;
             let mut bytes = vec![0; PIECE];
             match file.read_at(&mut bytes, course.offset) {
                 Ok(0) => {
@@ -91,7 +84,7 @@ impl Preload {
                     bytes.truncate(length);
                     course.offset += length as u64;
                     return Some(Ok(Order::Piece {
-                        program: *number,
+                        program,
                         bytes: ByteBuf::from(bytes),
                     }));
                 }
@@ -110,7 +103,7 @@ impl Preload {
     }
 }
 
-fn open(number: u32, path: &Path) -> Result<Sent, Failure> {
+fn open(path: &Path) -> Result<Sent, Failure> {
     let shown = printable(&path.to_string_lossy());
     let fail = |error| Failure::launch(format!("--preload: '{shown}' cannot be read: {error}"));
     let file = File::open(path).map_err(fail)?;
@@ -122,11 +115,8 @@ fn open(number: u32, path: &Path) -> Result<Sent, Failure> {
             FILE_MAX >> 20
         )));
     }
-    Ok(Sent {
-        number,
-        path: path.to_path_buf(),
-        file,
-    })
+    let path = path.to_path_buf();
+    Ok(Sent { path, file })
 }
 
 #[cfg(test)]

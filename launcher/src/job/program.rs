@@ -16,11 +16,8 @@ use crate::node::elf;
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// Finds `name` as a shell would: a name with a slash relative to `directory`, another one in the
-/// directories of `path`, and at last in `directory` itself.
-///
-/// # Errors
-///
-/// A failure with status 127 (not there) or 126 (there, but not to be executed).
+/// directories of `path`, and at last in `directory` itself. A failure has status 127 (not there)
+/// or 126 (there, but not to be executed).
 pub fn find(name: &OsStr, directory: &Path, path: Option<&OsStr>) -> Result<PathBuf, Failure> {
     if name.as_bytes().contains(&b'/') {
         let file = directory.join(name);
@@ -64,11 +61,8 @@ pub fn search_path(first: Option<&OsStr>, path: Option<&OsStr>) -> Option<OsStri
     Some(all)
 }
 
-/// Checks the working directory of the ranks; `is_asked` if it comes from `--wdir`.
-///
-/// # Errors
-///
-/// A failure with status 125 that names the directory: the program is not to blame.
+/// Checks the working directory of the ranks; `is_asked` if it comes from `--wdir`. A failure has
+/// status 125 and names the directory: the program is not to blame.
 pub fn check_directory(directory: &Path, is_asked: bool) -> Result<(), Failure> {
     if directory.is_dir() {
         return Ok(());

@@ -7,11 +7,8 @@ use crate::failure::Failure;
 use crate::job::allocation::Allocation;
 use crate::job::place::{self, Place, Placement};
 
-/// Deals the ranks of all programs to their hosts.
-///
-/// # Errors
-///
-/// As [`place::place`], with the program that is to blame if it has hosts of its own.
+/// Deals the ranks of all programs to their hosts. Fails as [`place::place`], with the program that
+/// is to blame if it has hosts of its own.
 pub fn place(options: &Options, allocation: Option<&Allocation>) -> Result<Placement, Failure> {
     if options.programs.iter().all(|part| part.hosts.is_empty()) {
         return place::place(options, allocation);

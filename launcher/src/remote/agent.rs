@@ -22,8 +22,8 @@ use crate::remote::home::Home;
 use crate::remote::relay::Relay;
 use crate::remote::silence::{self, Silence};
 use crate::remote::streams::Streams;
-use crate::signals::{Change, Children, Reported, Signals};
-use crate::wire::{MAGIC, Order, Report};
+use crate::signals::Reported;
+use crate::wire::{Known, MAGIC, Order, Report};
 use mpi_boot::machine;
 
 /// No more is read from hosts below while so many bytes wait for `mpirun`.
@@ -32,30 +32,26 @@ const WAITING_MAX: usize = 1 << 20;
 /// How long `mpirun` may take to read the last reports.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// Serves one node until all its ranks ended.
-///
-/// # Errors
-///
-/// A failure if this process cannot be set up.
+/// Serves one node until all its ranks ended. Returns a failure if this process cannot be set up.
 pub fn serve() -> Result<(), Failure> {
-    let Prepared {
-        signals,
-        children,
-        inherited,
-    } = prepare_process()?;
+    let process = prepare_process()?;
+    let inherited = process.inherited;
     let no_connection = |error| Failure::launch(format!("agent: no connection: {error}"));
     let connection = match Home::find()? {
         Some(home) => Some(home.connect()?),
         None => None,
     };
-    let streams = streams(connection.as_ref()).map_err(no_connection)?;
+    let (streams, known) = match &connection {
+        Some(connection) => (Streams::of(connection), known_of(connection)),
+        None => (standard_streams(), known_of_sshd()),
+    };
+    let streams = streams.map_err(no_connection)?;
     let now = Instant::now();
     let mut agent = Agent {
         node: Node::new(inherited),
         relay: Relay::new(inherited),
-        signals,
+        process,
         reported: Reported::default(),
-        children,
         streams,
         outgoing: MAGIC.iter().copied().collect(),
         frames: Frames::default(),
@@ -63,20 +59,8 @@ pub fn serve() -> Result<(), Failure> {
         sign_at: now,
         is_lost: false,
     };
-    let (server, client) = match &connection {
-        Some(connection) => addresses_of(connection),
-        None => ssh_addresses(),
-    };
     let version = env!("CARGO_PKG_VERSION").to_string();
-    agent.send(&Report::Ready {
-        version,
-        server,
-        client,
-        // Several nodes of Slurm may be one machine, and shall be.
-        machine: server
-            .filter(|_| connection.is_none())
-            .and_then(|_| machine::identity()),
-    });
+    agent.send(&Report::Ready { version, known });
     agent.run();
     if let Some(connection) = connection {
         take_leave(connection);
@@ -84,15 +68,11 @@ pub fn serve() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Those of the connection, or the standard ones.
-fn streams(connection: Option<&TcpStream>) -> io::Result<Streams> {
-    match connection {
-        Some(connection) => Streams::of(connection),
-        None => Streams::new(
-            io::stdin().as_fd().try_clone_to_owned()?,
-            io::stdout().as_fd().try_clone_to_owned()?,
-        ),
-    }
+fn standard_streams() -> io::Result<Streams> {
+    Streams::new(
+        io::stdin().as_fd().try_clone_to_owned()?,
+        io::stdout().as_fd().try_clone_to_owned()?,
+    )
 }
 
 /// Waits until `mpirun` has read everything. An end with orders unread would break the connection
@@ -108,10 +88,9 @@ fn take_leave(mut connection: TcpStream) {
 struct Agent {
     node: Node,
     relay: Relay,
-    signals: Signals,
+    process: Prepared,
     /// Those that `mpirun` was told of.
     reported: Reported,
-    children: Children,
     /// Those of `mpirun`.
     streams: Streams,
     outgoing: VecDeque<u8>,
@@ -136,7 +115,7 @@ impl Agent {
             let has_ended = self.node.is_quiet() && self.outgoing.is_empty();
             if self.relay.is_empty() && (self.is_lost && is_idle || has_ended) {
                 if self.node.is_ending() {
-                    self.children.kill_all();
+                    self.process.children.kill_all();
                 }
                 return;
             }
@@ -150,7 +129,7 @@ impl Agent {
 
     fn wait(&self) -> Vec<Token> {
         let mut interests = Interests::default();
-        interests.readable(self.signals.descriptor(), Token::Signals);
+        interests.readable(self.process.signals.descriptor(), Token::Signals);
         if !self.is_lost {
             let has_outgoing = !self.outgoing.is_empty();
             self.streams
@@ -202,22 +181,19 @@ impl Agent {
     }
 
     fn hear_signals(&mut self, now: Instant) {
-        while let Some(arrived) = self.signals.pop() {
+        while let Some(arrived) = self.process.signals.pop() {
             let signal = arrived.signal as i32;
             if !self.node.is_quiet() && self.reported.enter(signal) {
                 self.send(&Report::Signalled { signal });
             }
         }
-        loop {
-            match self.children.change() {
-                Change::Of(pid, status) => {
-                    if !self.relay.child(pid, status) {
-                        self.node.child(pid, status, now);
-                    }
-                }
-                Change::None => return,
-                Change::NoChildren => return self.node.lose_children(now),
+        let has_any = self.process.children.changes(|pid, status| {
+            if !self.relay.child(pid, status) {
+                self.node.child(pid, status, now);
             }
+        });
+        if !has_any {
+            self.node.lose_children(now);
         }
     }
 
@@ -284,19 +260,25 @@ impl Agent {
     }
 }
 
-/// (our address, the other host's address) of a connection.
-fn addresses_of(connection: &TcpStream) -> (Option<IpAddr>, Option<IpAddr>) {
+/// What a connection shows. Several nodes of Slurm may be one machine, and shall be.
+fn known_of(connection: &TcpStream) -> Known {
     let address = |address: io::Result<SocketAddr>| Some(address.ok()?.ip().to_canonical());
-    (
-        address(connection.local_addr()),
-        address(connection.peer_addr()),
-    )
+    Known {
+        server: address(connection.local_addr()),
+        client: address(connection.peer_addr()),
+        machine: None,
+    }
 }
 
-/// (our address, the other host's address) from what sshd tells: "client port server port".
-fn ssh_addresses() -> (Option<IpAddr>, Option<IpAddr>) {
+/// What sshd tells: "client port server port".
+fn known_of_sshd() -> Known {
     let connection = std::env::var("SSH_CONNECTION").unwrap_or_default();
     let words: Vec<&str> = connection.split_ascii_whitespace().collect();
     let address = |at: usize| words.get(at).and_then(|word| word.parse::<IpAddr>().ok());
-    (address(2), address(0))
+    let server = address(2);
+    Known {
+        server,
+        client: address(0),
+        machine: server.and_then(|_| machine::identity()),
+    }
 }

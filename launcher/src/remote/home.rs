@@ -26,11 +26,8 @@ pub(crate) struct Home {
 }
 
 impl Home {
-    /// The home of an agent that srun has started; `None` for one behind ssh.
-    ///
-    /// # Errors
-    ///
-    /// A failure if the environment does not name it as `mpirun` does.
+    /// The home of an agent that srun has started; `None` for one behind ssh. Returns a failure if
+    /// the environment does not name it as `mpirun` does.
     pub(crate) fn find() -> Result<Option<Home>, Failure> {
         let Ok(text) = std::env::var(HOME) else {
             return Ok(None);
@@ -58,11 +55,7 @@ impl Home {
         }))
     }
 
-    /// Connects.
-    ///
-    /// # Errors
-    ///
-    /// A failure that names the node and the addresses if none leads to `mpirun`.
+    /// Connects. A failure names the node and the addresses if none leads to `mpirun`.
     pub(crate) fn connect(&self) -> Result<TcpStream, Failure> {
         let (sender, receiver) = mpsc::channel();
         for address in self.addresses.clone() {

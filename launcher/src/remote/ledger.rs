@@ -168,11 +168,8 @@ impl Ledger {
         }
     }
 
-    /// Enters a report of the node.
-    ///
-    /// # Errors
-    ///
-    /// What is wrong with it, as the end of a line that begins with the host.
+    /// Enters a report of the node. An error is what is wrong with it, as the end of a line that
+    /// begins with the host.
     pub(super) fn enter_report(&mut self, report: &Report, now: Instant) -> Result<(), String> {
         match self.untimely(report) {
             Some(why) => return impossible(why),
@@ -282,7 +279,7 @@ mod tests {
 
     use super::*;
     use crate::reports::stall::ProcessSeen;
-    use crate::wire::Ended;
+    use crate::wire::{Ended, Known};
 
     /// The account of a node whose rank 0 is in MPI, and whose rank 1 has not called Init.
     fn ledger() -> Ledger {
@@ -333,9 +330,7 @@ mod tests {
         let mut ledger = Ledger::new(&[0, 1]);
         let ready = Report::Ready {
             version: String::new(),
-            server: None,
-            client: None,
-            machine: None,
+            known: Known::default(),
         };
         enter(&mut ledger, &ready).unwrap();
         ledger.started_at = Some(Instant::now());

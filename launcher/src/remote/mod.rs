@@ -27,4 +27,4 @@ mod streams;
 pub(crate) mod tree;
 mod tunnel;
 
-pub use host::{Known, Remote};
+pub use host::Remote;

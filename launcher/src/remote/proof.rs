@@ -11,12 +11,12 @@
 //! sends it, so an address that leads to somebody else gives nothing away.
 
 use std::cmp::Ordering;
-use std::fmt;
 
 use mpi_boot::hex;
 use ring::hmac::{self, HMAC_SHA256};
 
 use crate::failure::Failure;
+use crate::wire::JobKey;
 
 /// What `mpirun` sends first.
 pub(crate) const GREETING: &[u8] = b"\x01mpi-lite srun 1\n";
@@ -32,17 +32,11 @@ pub(crate) enum Side {
     Mpirun,
 }
 
-/// The secret of a job's agents; its bytes never show in debug output.
-#[derive(Clone)]
-pub(crate) struct Token([u8; BLOCK]);
+/// The secret of a job's agents.
+#[derive(Debug, Clone)]
+pub(crate) struct Token(JobKey);
 
-impl fmt::Debug for Token {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Token(..)")
-    }
-}
-
-/// Random bytes. Returns a failure that names their purpose if the system has none.
+/// Random bytes. A failure names their purpose if the system has none.
 pub(crate) fn random<const BYTES: usize>(purpose: &str) -> Result<[u8; BYTES], Failure> {
     let mut bytes = [0; BYTES];
     getrandom::fill(&mut bytes)
@@ -53,7 +47,7 @@ pub(crate) fn random<const BYTES: usize>(purpose: &str) -> Result<[u8; BYTES], F
 impl Token {
     /// A new one.
     pub(crate) fn new() -> Result<Token, Failure> {
-        Ok(Token(random("a token")?))
+        random("a token").map(JobKey).map(Token)
     }
 
     /// The token that [`Token::text`] has written.
@@ -65,12 +59,12 @@ impl Token {
         for (byte, at) in bytes.iter_mut().zip((0..).step_by(2)) {
             *byte = u8::from_str_radix(&text[at..at + 2], 16).ok()?;
         }
-        Some(Token(bytes))
+        Some(Token(JobKey(bytes)))
     }
 
     /// The token as hexadecimal digits.
     pub(crate) fn text(&self) -> String {
-        hex(&self.0)
+        hex(&self.0.0)
     }
 
     /// What this side sends to prove that it has the token.
@@ -85,7 +79,7 @@ impl Token {
     }
 
     fn key(&self) -> hmac::Key {
-        hmac::Key::new(HMAC_SHA256, &self.0)
+        hmac::Key::new(HMAC_SHA256, &self.0.0)
     }
 }
 

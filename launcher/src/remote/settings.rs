@@ -46,11 +46,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Reads options and environment.
-    ///
-    /// # Errors
-    ///
-    /// A failure that names the wrong setting, or our own path if it cannot be used.
+    /// Reads options and environment. A failure names the wrong setting, or our own path if it
+    /// cannot be used.
     pub fn read(
         options: &Options,
         placement: &Placement,
@@ -142,42 +139,35 @@ fn launcher(
             printable(&place.host)
         ))),
         (Some(launcher), _) => Ok(launcher),
-        (None, Some(_)) => Ok(Launcher::Ssh),
         (None, None) if slurm.is_some() => Ok(Launcher::Srun),
-        (None, None) => Ok(Launcher::Ssh),
+        (None, _) => Ok(Launcher::Ssh),
     }
 }
 
 /// The words of `MPILITE_SSH`, else the first program of Open MPI's list, else ssh.
 fn ssh_program() -> Result<Vec<String>, Failure> {
-    let Some(setting) = std::env::var_os("MPILITE_SSH") else {
-        let list = std::env::var("OMPI_MCA_plm_rsh_agent").unwrap_or_default();
-        let words = words(list.split(':').next().unwrap_or_default());
-        return Ok(match words.is_empty() {
-            true => vec!["ssh".into()],
-            false => words,
-        });
-    };
-    let words = words(&setting.to_string_lossy());
-    if words.is_empty() {
-        return Err(Failure::usage(
-            "MPILITE_SSH is empty; unset it or name an ssh program",
-        ));
+    let setting = std::env::var_os("MPILITE_SSH");
+    let is_set = setting.is_some();
+    let list = std::env::var("OMPI_MCA_plm_rsh_agent").unwrap_or_default();
+    let first = || list.split(':').next().unwrap_or_default().into();
+    let words = words(&setting.unwrap_or_else(first).to_string_lossy());
+    match (words.is_empty(), is_set) {
+        (false, _) => Ok(words),
+        (true, false) => Ok(vec!["ssh".into()]),
+        (true, true) => {
+            let line = "MPILITE_SSH is empty; unset it or name an ssh program";
+            Err(Failure::usage(line))
+        }
     }
-    Ok(words)
 }
 
 /// The words of `--ssh-args`, then those of the variables of other launchers.
 fn ssh_arguments(options: &Options) -> Vec<String> {
-    let of_variables = ARGUMENTS
-        .iter()
-        .filter_map(|name| std::env::var(name).ok())
-        .flat_map(|value| words(&value));
-    let of_option = options.ssh_arguments.as_deref().map(words);
+    let of_option = options.ssh_arguments.clone().into_iter();
+    let of_variables = ARGUMENTS.iter().filter_map(|name| std::env::var(name).ok());
     of_option
-        .unwrap_or_default()
-        .into_iter()
         .chain(of_variables)
+        .flat_map(|it| words(&it))
         .collect()
 }
 

@@ -17,11 +17,8 @@ const SIGNS_PER_LIMIT: u32 = 4;
 /// The period where there is no limit.
 const LONGEST_PERIOD: Duration = Duration::from_secs(5);
 
-/// What `MPILITE_SILENT_S` says; `None`: never.
-///
-/// # Errors
-///
-/// A failure that shows the value if it is no number of seconds.
+/// What `MPILITE_SILENT_S` says; `None`: never. Returns a failure that shows the value if it is no
+/// number of seconds.
 pub fn limit() -> Result<Option<Duration>, Failure> {
     let is_valid = |seconds| seconds == 0.0 || (0.1..=86_400.0).contains(&seconds);
     let limit = seconds_of("MPILITE_SILENT_S", is_valid, "0.1 to 86400, or 0: never")?;

@@ -84,11 +84,7 @@ pub struct Srun {
 
 impl Srun {
     /// The step for the places on other hosts, if srun starts the agents and there are any. It is
-    /// not yet started.
-    ///
-    /// # Errors
-    ///
-    /// A failure if there is no socket to listen at, or no random number.
+    /// not yet started. Returns a failure if there is no socket to listen at, or no random number.
     pub fn of(
         places: &[Place],
         settings: &Settings,
@@ -234,10 +230,15 @@ impl Srun {
     }
 
     fn spawn(&mut self) {
-        match self.command().and_then(|command| {
-            self.news.push_back(News::Called(words(&command)));
+        let spawned = self.home().and_then(|home| {
+            let words = self.command_line();
+            let mut command = Command::new(&words[0]);
+            command.args(&words[1..]).env(HOME, home);
+            command.env("SLURM_EXTERNAL_LAUNCHER", "1");
+            self.news.push_back(News::Called(words));
             Streams::spawn(command, self.inherited).map_err(|error| error.to_string())
-        }) {
+        });
+        match spawned {
             Ok(mut process) => {
                 process.close_input();
                 self.process = Some(process);
@@ -249,29 +250,29 @@ impl Srun {
         }
     }
 
-    fn command(&self) -> Result<Command, String> {
+    /// srun and its arguments.
+    fn command_line(&self) -> Vec<String> {
         let names: Vec<&str> = self.nodes.iter().map(|(name, _)| name.as_str()).collect();
         let number = names.len();
-        let mut command = Command::new("srun");
-        command.arg("--mpi=none");
-        if self.has_overlap {
-            command.arg("--overlap");
-        }
-        command.args([
-            format!("--nodes={number}"),
-            format!("--ntasks={number}"),
-            "--ntasks-per-node=1".into(),
-            format!("--nodelist={}", names.join(",")),
-            "--cpu-bind=none".into(),
-            "--input=none".into(),
-            "--kill-on-bad-exit=1".into(),
-            "--export=ALL".into(),
-        ]);
         let agent = self.agent.trim_end_matches(" --agent").trim_matches('\'');
-        command.args([agent, "--agent"]);
-        command.env("SLURM_EXTERNAL_LAUNCHER", "1");
-        command.env(HOME, self.home()?);
-        Ok(command)
+        let overlap = if self.has_overlap { "--overlap" } else { "" };
+        let words = [
+            "srun",
+            "--mpi=none",
+            overlap,
+            &format!("--nodes={number}"),
+            &format!("--ntasks={number}"),
+            "--ntasks-per-node=1",
+            &format!("--nodelist={}", names.join(",")),
+            "--cpu-bind=none",
+            "--input=none",
+            "--kill-on-bad-exit=1",
+            "--export=ALL",
+            agent,
+            "--agent",
+        ];
+        let words = words.into_iter().filter(|word| !word.is_empty());
+        words.map(String::from).collect()
     }
 
     /// Token, port and our addresses, those that other machines may reach first.
@@ -380,12 +381,4 @@ impl Pending {
         let read = Read::take(&self.stream, most).read_to_end(&mut self.answer);
         read.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
     }
-}
-
-/// The words of a command, without its environment.
-fn words(command: &Command) -> Vec<String> {
-    let words = std::iter::once(command.get_program()).chain(command.get_args());
-    words
-        .map(|word| word.to_string_lossy().into_owned())
-        .collect()
 }

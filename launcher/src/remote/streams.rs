@@ -45,7 +45,13 @@ impl Streams {
             .stderr(Stdio::piped());
         // Its own group: an interrupt of the terminal is for us to forward.
         command.process_group(0);
-        set_up(&mut command, inherited);
+        // It dies with us, has the limits that we were started with, and hears our signals.
+        let launcher = getpid();
+        let inherited = inherited.for_own_programs();
+        let set_up = move || Ok(inherited.give_back(launcher)?);
+        // SAFETY: the closure runs in a forked child; it makes system calls that are safe there,
+        // and neither allocates nor takes a lock, which another thread might hold.
+        unsafe { command.pre_exec(set_up) };
         let mut child = command.spawn()?;
         let streams = Streams {
             pid: Some(Pid::from_raw(child.id().cast_signed())),
@@ -171,17 +177,6 @@ impl Carrier for Streams {
             None => "the connection of srun's agent was closed".into(),
         }
     }
-}
-
-/// Arranges that the child dies with us, has the limits that we were started with, and hears our
-/// signals.
-fn set_up(command: &mut Command, inherited: Inherited) {
-    let launcher = getpid();
-    let inherited = inherited.for_own_programs();
-    let set_up = move || Ok(inherited.give_back(launcher)?);
-    // SAFETY: the closure runs in a forked child; it makes system calls that are safe there, and
-    // neither allocates nor takes a lock, which another thread might hold.
-    unsafe { command.pre_exec(set_up) };
 }
 
 impl Drop for Streams {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::common::{Scratch, mpirun};
 use launcher::pmi::{Ask, Event};
-use launcher::wire::{Answer, Ended, MAGIC, OUTPUT_WINDOW, Report, Stream};
+use launcher::wire::{Answer, Ended, Known, MAGIC, OUTPUT_WINDOW, Report, Stream};
 use mpi_boot::protocol::{CARD_MAX, encode};
 use nix::sys::resource::{UsageWho, getrusage};
 use serde_bytes::ByteBuf;
@@ -14,9 +14,7 @@ use serde_bytes::ByteBuf;
 fn ready() -> Report {
     Report::Ready {
         version: env!("CARGO_PKG_VERSION").into(),
-        server: None,
-        client: None,
-        machine: None,
+        known: Known::default(),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::common::{Scratch, boot_rank, mpirun};
-use launcher::wire::{MAGIC, Report};
+use launcher::wire::{Known, MAGIC, Report};
 use mpi_boot::protocol::encode;
 
 const TOGETHER: &[&str] = &["-n", "4", "--host", "n1:2,n2:2"];
@@ -455,9 +455,7 @@ fn an_agent_that_sends_rubbish_ends_the_job() {
     let scratch = Scratch::new();
     let unused = |version: &str| Report::Ready {
         version: version.into(),
-        server: None,
-        client: None,
-        machine: None,
+        known: Known::default(),
     };
     let ready = encode(&unused(env!("CARGO_PKG_VERSION"))).expect("it is short");
     let foreign = encode(&unused("9.9.9")).expect("it is short");

@@ -61,9 +61,8 @@ pub struct Allocation {
     pub own: Option<String>,
 }
 
-/// What is known about an environment variable.
-pub(crate) trait Variables: Fn(&str) -> Option<OsString> {}
-impl<F: Fn(&str) -> Option<OsString>> Variables for F {}
+/// The value of an environment variable, if it is set.
+pub(crate) type Variables<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
 /// Variables that name a host file.
 const HOST_FILES: [&str; 3] = [
@@ -74,11 +73,7 @@ const HOST_FILES: [&str; 3] = [
 
 impl Allocation {
     /// The allocation that this process runs in. One that cannot be read is an error unless the
-    /// user has named hosts.
-    ///
-    /// # Errors
-    ///
-    /// As [`Allocation::find`].
+    /// user has named hosts. Fails as [`Allocation::find`].
     pub(crate) fn of_this_process(has_hosts: bool) -> Result<Option<Allocation>, Failure> {
         let hostname = nix::unistd::gethostname().unwrap_or_default();
         let found = Allocation::find(&|name| std::env::var_os(name), &hostname.to_string_lossy());
@@ -88,15 +83,9 @@ impl Allocation {
         }
     }
 
-    /// Reads the environment. `hostname` is the name of this machine.
-    ///
-    /// # Errors
-    ///
-    /// A failure that names the variable whose value, or whose file, cannot be read.
-    pub fn find(
-        variable: &impl Fn(&str) -> Option<OsString>,
-        hostname: &str,
-    ) -> Result<Option<Allocation>, Failure> {
+    /// Reads the environment. `hostname` is the name of this machine. A failure names the variable
+    /// whose value, or whose file, cannot be read.
+    pub fn find(variable: Variables<'_>, hostname: &str) -> Result<Option<Allocation>, Failure> {
         let found = match host_file(variable)? {
             Some(hosts) => Some((System::HostFile, hosts)),
             None => of_scheduler(variable)?,
@@ -115,15 +104,13 @@ impl Allocation {
 }
 
 /// The host file that a variable names.
-pub(crate) fn named_host_file(
-    variable: &impl Fn(&str) -> Option<OsString>,
-) -> Option<(&'static str, PathBuf)> {
+pub(crate) fn named_host_file(variable: Variables<'_>) -> Option<(&'static str, PathBuf)> {
     let set = |name: &'static str| Some((name, text_of(variable, name)?));
     let (name, path) = HOST_FILES.into_iter().find_map(set)?;
     Some((name, PathBuf::from(path)))
 }
 
-fn host_file(variable: &impl Variables) -> Result<Option<Vec<Host>>, Failure> {
+fn host_file(variable: Variables<'_>) -> Result<Option<Vec<Host>>, Failure> {
     let Some((name, path)) = named_host_file(variable) else {
         return Ok(None);
     };
@@ -131,7 +118,7 @@ fn host_file(variable: &impl Variables) -> Result<Option<Vec<Host>>, Failure> {
     hosts.map(Some)
 }
 
-fn of_scheduler(variable: &impl Variables) -> Result<Option<(System, Vec<Host>)>, Failure> {
+fn of_scheduler(variable: Variables<'_>) -> Result<Option<(System, Vec<Host>)>, Failure> {
     if let Some(hosts) = slurm::hosts(variable)? {
         return Ok(Some((System::Slurm, hosts)));
     }
@@ -156,7 +143,7 @@ fn of_scheduler(variable: &impl Variables) -> Result<Option<(System, Vec<Host>)>
 }
 
 /// The value of a variable that is set and not empty.
-fn text_of(variable: &impl Variables, name: &str) -> Option<String> {
+fn text_of(variable: Variables<'_>, name: &str) -> Option<String> {
     let value = variable(name).filter(|value| !value.is_empty())?;
     Some(value.to_string_lossy().into_owned())
 }
@@ -180,7 +167,7 @@ fn unreadable(name: &str, reason: &str) -> Failure {
 fn own_host(
     system: System,
     hosts: &[Host],
-    variable: &impl Variables,
+    variable: Variables<'_>,
     hostname: &str,
 ) -> Option<String> {
     let named = |name: &str| hosts.iter().find(|host| host.name == name);
@@ -189,18 +176,14 @@ fn own_host(
     {
         return named(&node).map(|host| host.name.clone());
     }
-    let with_domain = || {
-        let mut alike = hosts
-            .iter()
-            .filter(|host| is_alike(&host.name, hostname) || is_alike(hostname, &host.name));
-        alike.next().filter(|_| alike.next().is_none())
-    };
-    let own = named(hostname).or_else(with_domain);
+    let is_alike = |name: &str| is_with_domain(name, hostname) || is_with_domain(hostname, name);
+    let mut alike = hosts.iter().filter(|host| is_alike(&host.name));
+    let own = named(hostname).or_else(|| alike.next().filter(|_| alike.next().is_none()));
     own.map(|host| host.name.clone())
 }
 
 /// Returns true if `long` is `short` with a domain.
-fn is_alike(long: &str, short: &str) -> bool {
+fn is_with_domain(long: &str, short: &str) -> bool {
     let rest = long.strip_prefix(short);
     !short.is_empty() && rest.is_some_and(|rest| rest.starts_with('.'))
 }

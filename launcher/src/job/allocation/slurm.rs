@@ -17,7 +17,7 @@ const SLOTS: [&str; 2] = ["SLURM_TASKS_PER_NODE", "SLURM_JOB_CPUS_PER_NODE"];
 const STEP_OF_USER_MAX: u32 = 0xffff_ff00;
 
 /// The hosts of the job, if this process is to use them.
-pub(super) fn hosts(variable: &impl Variables) -> Result<Option<Vec<Host>>, Failure> {
+pub(super) fn hosts(variable: Variables<'_>) -> Result<Option<Vec<Host>>, Failure> {
     let Some(list) = text_of(variable, NODES) else {
         return Ok(None);
     };
@@ -42,7 +42,7 @@ pub(super) fn hosts(variable: &impl Variables) -> Result<Option<Vec<Host>>, Fail
 
 /// Returns true if `srun` has started several copies of this very `mpirun`: each keeps to its own
 /// machine.
-fn is_one_of_several_tasks(variable: &impl Variables) -> bool {
+fn is_one_of_several_tasks(variable: Variables<'_>) -> bool {
     let number = |name| text_of(variable, name)?.parse::<u32>().ok();
     let is_in_step = number("SLURM_STEP_ID").is_some_and(|step| step < STEP_OF_USER_MAX);
     is_in_step && number("SLURM_STEP_NUM_TASKS").is_some_and(|tasks| tasks > 1)

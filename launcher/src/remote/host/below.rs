@@ -90,10 +90,8 @@ impl Remote {
 
     /// The agent has sent what none sends about a host below.
     pub fn refuse_below(&mut self, host: &str) {
-        self.lose(format!(
-            "host {} sent an impossible report about host {host}, which is below it; ending the \
-             job",
-            self.host
+        self.blame(&format!(
+            "sent an impossible report about host {host}, which is below it"
         ));
     }
 
@@ -112,10 +110,8 @@ impl Remote {
 
     /// The host through which the node was reached is lost.
     pub fn lose_above(&mut self, above: &str) {
-        self.lose(format!(
-            "lost host {} together with host {above}",
-            self.host
-        ));
+        let host = &self.host;
+        self.lose(format!("lost host {host} together with host {above}"));
     }
 
     /// Why the node was not reached through another host, once: it is to be reached directly now.

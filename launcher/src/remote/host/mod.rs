@@ -5,7 +5,6 @@ mod below;
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
-use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use mpi_boot::protocol::{self, Frames};
@@ -24,7 +23,7 @@ use crate::remote::silence::{self, Silence};
 use crate::remote::ssh::{self, Obstacle};
 use crate::remote::streams::Streams;
 use crate::reports::progress::Late;
-use crate::wire::{Ended, ORDERS_WAITING_MAX, Order, REPORT_FRAME_MAX, Report};
+use crate::wire::{Ended, Known, ORDERS_WAITING_MAX, Order, REPORT_FRAME_MAX, Report};
 
 use below::Below;
 
@@ -61,17 +60,6 @@ enum Incoming {
     Frames(Frames),
 }
 
-/// What the agent has said about its host.
-#[derive(Debug, Default)]
-pub struct Known {
-    /// The address by which ssh reached the node.
-    pub server: Option<IpAddr>,
-    /// The address of this host as the node sees it, if it is reached directly.
-    pub client: Option<IpAddr>,
-    /// The identity of the machine: two names of one machine have the same.
-    pub machine: Option<String>,
-}
-
 /// A node on another host.
 #[derive(Debug)]
 pub struct Remote {
@@ -101,11 +89,8 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// A node that is not yet connected. `ranks` are those that it may report about.
-    ///
-    /// # Errors
-    ///
-    /// A failure if a setting cannot be used.
+    /// A node that is not yet connected. `ranks` are those that it may report about. Returns a
+    /// failure if a setting cannot be used.
     pub fn new(
         host: &str,
         ranks: &[u32],
@@ -156,9 +141,9 @@ impl Remote {
         match ssh::connect(&words, self.inherited) {
             Ok(process) => self.go_through(Box::new(process), now),
             Err(error) => {
-                let (host, program) = (&self.host, printable(&self.settings.program[0]));
+                let program = printable(&self.settings.program[0]);
                 let why = format!("'{program}' cannot be executed: {error}");
-                self.lose(format!("cannot start on host {host}: {why}"));
+                self.lose(self.cannot_start(&why));
             }
         }
     }
@@ -209,7 +194,7 @@ impl Remote {
         self.state == State::Over && self.reports.is_empty()
     }
 
-    /// What the agent has said about its host.
+    /// What the agent knows about its host; no address of ours if it is not reached directly.
     pub fn known(&self) -> &Known {
         &self.known
     }
@@ -303,9 +288,9 @@ impl Remote {
         }
         self.flush();
         if self.outgoing.len() > ORDERS_WAITING_MAX {
-            let (host, bytes) = (&self.host, self.outgoing.len());
-            self.lose(format!(
-                "host {host} does not read its orders: {bytes} bytes wait for it; ending the job"
+            let bytes = self.outgoing.len();
+            self.blame(&format!(
+                "does not read its orders: {bytes} bytes wait for it"
             ));
         }
     }
@@ -358,7 +343,7 @@ impl Remote {
             }
             Greeting::TooMuch => {
                 let what = "its shell prints more than 64 KiB before our agent starts";
-                self.lose(format!("cannot start on host {}: {what}", self.host));
+                self.lose(self.cannot_start(what));
             }
             Greeting::Unknown => {}
         }
@@ -392,23 +377,15 @@ impl Remote {
 
     fn hear(&mut self, report: Report, now: Instant) {
         if let Err(why) = self.ledger.enter_report(&report, now) {
-            return self.lose(format!("host {} {why}; ending the job", self.host));
+            return self.blame(&why);
         }
         match report {
-            Report::Ready {
-                version,
-                server,
-                client,
-                machine,
-            } => {
-                if version != env!("CARGO_PKG_VERSION") {
-                    return self.lose_other_version(&printable(&version));
-                }
-                self.known = Known {
-                    server,
-                    client: client.filter(|_| !self.has_tunnel()),
-                    machine,
-                };
+            Report::Ready { version, .. } if version != env!("CARGO_PKG_VERSION") => {
+                self.lose_other_version(&printable(&version));
+            }
+            Report::Ready { mut known, .. } => {
+                known.client = known.client.filter(|_| !self.has_tunnel());
+                self.known = known;
                 self.state = State::Ready;
                 self.reports.push_back(Report::Connected);
                 self.silence.heard(now);
@@ -431,12 +408,11 @@ impl Remote {
             ));
         }
         if let Some(limit) = limit.filter(|&limit| silence >= limit) {
+            let (host, losses, seconds) = (&self.host, self.losses(), limit.as_secs_f64());
             return self.lose(format!(
-                "host {}{} has given no sign of life for {} s (MPILITE_SILENT_S); is the network \
-                 cut, or the host or our process there stopped? Ending the job",
-                self.host,
-                self.losses(),
-                limit.as_secs_f64()
+                "host {host}{losses} has given no sign of life for {seconds} s \
+                 (MPILITE_SILENT_S); is the network cut, or the host or our process there \
+                 stopped? Ending the job"
             ));
         }
         let warning = limit.map_or(SILENT_WARNING, |limit| (limit / 2).min(SILENT_WARNING));
@@ -483,13 +459,11 @@ impl Remote {
 
     /// ssh did not reach the agent.
     fn try_again_or_lose(&mut self, now: Instant) {
-        if self.may_succeed_later(now) {
-            self.carrier = None;
-            self.state = State::Waiting(Some(now + self.pause()));
-        } else {
-            let line = self.why_not_connected();
-            self.lose(line);
+        if !self.may_succeed_later(now) {
+            return self.lose(self.why_not_connected());
         }
+        self.carrier = None;
+        self.state = State::Waiting(Some(now + self.pause()));
     }
 
     /// Returns true if ssh has met what may pass. The first time, the user gets a line about a host
@@ -522,24 +496,23 @@ impl Remote {
     }
 
     fn why_not_connected(&self) -> String {
-        let host = &self.host;
-        let complaint = self.complaint();
-        let fate = self.fate();
-        if fate.is_some_and(Fate::has_no_agent) {
-            return format!(
-                "cannot start on host {host}: {} cannot be executed there (install mpi-lite at \
-                 the same path on every host){complaint}",
-                self.settings.agent.trim_end_matches(" --agent")
-            );
-        }
-        if fate.is_some_and(Fate::has_succeeded) {
-            return format!(
-                "cannot start on host {host}: {} ended with status 0 before mpi-lite started \
-                 there: does it run the command that it is given on the host?{complaint}",
-                self.settings.shown_program()
-            );
-        }
-        format!("cannot start on host {host}: {}", self.how_it_ended())
+        let (fate, settings) = (self.fate(), &self.settings);
+        let what = if fate.is_some_and(Fate::has_no_agent) {
+            let agent = settings.agent.trim_end_matches(" --agent");
+            let advice = "install mpi-lite at the same path on every host";
+            format!("{agent} cannot be executed there ({advice})") + &self.complaint()
+        } else if fate.is_some_and(Fate::has_succeeded) {
+            let advice = "does it run the command that it is given on the host?";
+            let what = "ended with status 0 before mpi-lite started there";
+            format!("{} {what}: {advice}", settings.shown_program()) + &self.complaint()
+        } else {
+            self.how_it_ended()
+        };
+        self.cannot_start(&what)
+    }
+
+    fn cannot_start(&self, why: &str) -> String {
+        format!("cannot start on host {}: {why}", self.host)
     }
 
     /// What became of the program that reaches the host, if one does.
@@ -557,6 +530,11 @@ impl Remote {
     /// The last line of ssh's complaints, as the end of a line of ours.
     fn complaint(&self) -> String {
         self.fate().map_or(String::new(), Fate::complaint)
+    }
+
+    /// Ends the job for what the host has done.
+    fn blame(&mut self, what: &str) {
+        self.lose(format!("host {} {what}; ending the job", self.host));
     }
 
     fn lose(&mut self, reason: String) {
