@@ -563,7 +563,7 @@ impl Server {
             self.output.say(&line);
         }
         if let Some(record) = &mut self.results.stall_record
-            && let Err(line) = record.write(&stall::json(snapshot))
+            && let Err(line) = record.write_whole(format!("{}\n", stall::json(snapshot)).as_bytes())
         {
             self.job.lose_result(line);
         }

@@ -48,6 +48,7 @@ impl Entry {
             }
             Answer::OtherMpi => self.pmi.is_in_mpi(),
             Answer::Ended => self.has_ended,
+            Answer::Unknown => false,
         };
         if !is_possible {
             return Err("cannot be in the state that was described".into());

@@ -61,7 +61,7 @@ impl<'a> Facts<'a> {
                     "waited_ms": process.waited_ms,
                 });
             }
-            Doing::Answered(state) => self.add_state(rank, state, &mut object),
+            Doing::State(state) => self.add_state(rank, state, &mut object),
             _ => (),
         }
         object

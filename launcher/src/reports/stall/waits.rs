@@ -118,12 +118,10 @@ pub(super) enum Nature {
 impl Nature {
     pub(super) fn of(seen: &RankSeen) -> Nature {
         match &seen.doing {
-            Doing::Answered(state) if state.threads.is_empty() => Nature::Computes,
-            Doing::Answered(state) if state.threads.iter().any(is_in_finalize) => {
-                Nature::InFinalize
-            }
-            Doing::Answered(state) if state.may_go_on => Nature::ComputesBeside,
-            Doing::Answered(_) => Nature::Waits,
+            Doing::State(state) if state.threads.is_empty() => Nature::Computes,
+            Doing::State(state) if state.threads.iter().any(is_in_finalize) => Nature::InFinalize,
+            Doing::State(state) if state.may_go_on => Nature::ComputesBeside,
+            Doing::State(_) => Nature::Waits,
             Doing::BeforeInit => Nature::BeforeInit,
             Doing::Finalized => Nature::Finalized,
             Doing::OtherMpi => Nature::OtherMpi,
@@ -158,6 +156,12 @@ impl Nature {
     /// Returns true if the rank calls MPI no more.
     pub(super) fn is_over(self) -> bool {
         matches!(self, Nature::InFinalize | Nature::Finalized | Nature::Ended)
+    }
+
+    /// Returns true if the rank did not answer.
+    pub(super) fn is_unheard(self) -> bool {
+        use Nature::{Runs, Silent, Stopped, Unknown};
+        matches!(self, Stopped(_) | Runs | Silent | Unknown)
     }
 
     /// Returns true if all its threads are in calls of MPI, and so it moves messages.
