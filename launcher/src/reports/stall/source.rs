@@ -44,11 +44,7 @@ impl Source {
     /// may say more about them than their ranks see. Returns at the `deadline` with what has been
     /// found by then. As long as a file of an earlier question is still read, nothing is filled in.
     pub fn fill(&mut self, states: &mut [&mut RankState], deadline: Instant) {
-        if self
-            .worker
-            .as_ref()
-            .is_some_and(|worker| !worker.is_finished())
-        {
+        if self.worker.as_ref().is_some_and(|it| !it.is_finished()) {
             return;
         }
         let mut wanted = Wanted::default();

@@ -5,6 +5,8 @@
 mod json;
 mod table;
 
+use std::cmp::Reverse;
+
 use mpi_boot::protocol::{Counted, Measure};
 
 use crate::cli::args;
@@ -75,28 +77,16 @@ impl Column {
 
     /// `None` if no rank reported.
     fn extent(&self) -> Option<Extent> {
-        let values = self.by_rank.iter().enumerate();
-        let values = values.filter_map(|(rank, value)| {
-            let value = (*value)?;
-            Some((self.join(value.before, value.now), rank))
-        });
-        values.fold(None, |extent: Option<Extent>, value| {
-            let Some(extent) = extent else {
-                return Some(Extent {
-                    sum: value.0,
-                    least: value,
-                    greatest: value,
-                });
-            };
-            Some(Extent {
-                sum: self.join(extent.sum, value.0),
-                least: extent.least.min(value),
-                greatest: if value.0 > extent.greatest.0 {
-                    value
-                } else {
-                    extent.greatest
-                },
-            })
+        let values = self.by_rank.iter().zip(0..);
+        let values = values.filter_map(|(value, rank)| Some(((*value)?, rank)));
+        let values = values.map(|(value, rank)| (self.join(value.before, value.now), rank));
+        Some(Extent {
+            sum: values
+                .clone()
+                .map(|it| it.0)
+                .reduce(|a, b| self.join(a, b))?,
+            least: values.clone().min()?,
+            greatest: values.max_by_key(|(value, rank)| (*value, Reverse(*rank)))?,
         })
     }
 }
