@@ -481,7 +481,7 @@ impl Server {
             Report::InputClosed => self.input.close(node),
             Report::Counters { rank, counters } => {
                 if let Some(recorder) = &mut self.results.recorder {
-                    recorder.statistics().hear(rank, &counters);
+                    recorder.statistics.hear(rank, &counters);
                 }
             }
             Report::Signalled { signal } if signal == Signal::SIGQUIT as i32 => {
@@ -492,7 +492,7 @@ impl Server {
                 if let (Report::Init { rank }, Some(recorder)) =
                     (&report, &mut self.results.recorder)
                 {
-                    recorder.statistics().begin(*rank);
+                    recorder.statistics.begin(*rank);
                 }
                 if matches!(report, Report::Quiet | Report::Lost { .. }) {
                     self.input.close(node);

@@ -55,7 +55,7 @@ impl Entry {
         }
         self.answered = question;
         match answer {
-            Answer::State(state) => limits::check_of_host(state),
+            Answer::State(state) => limits::check(state, limits::WITH_LINES_MAX),
             _ => Ok(()),
         }
     }

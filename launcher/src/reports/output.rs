@@ -3,6 +3,7 @@
 //! Nothing here blocks for long: a queue per stream, and a write only when there is room. The
 //! nodes hear what has been written and send no more than a window ahead of it.
 
+use std::borrow::Cow;
 use std::collections::{HashSet, VecDeque};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -217,7 +218,10 @@ impl Output {
 }
 
 /// Lines with a prefix in front of each, but not of the first one if it has begun.
-fn with_prefix(prefix: &str, has_begun: bool, bytes: &[u8]) -> Vec<u8> {
+fn with_prefix<'a>(prefix: &str, has_begun: bool, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+    if prefix.is_empty() {
+        return bytes.into();
+    }
     let mut lines = Vec::with_capacity(bytes.len());
     for (number, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
         if number > 0 || !has_begun {
@@ -225,7 +229,7 @@ fn with_prefix(prefix: &str, has_begun: bool, bytes: &[u8]) -> Vec<u8> {
         }
         lines.extend_from_slice(line);
     }
-    lines
+    lines.into()
 }
 
 impl Style {

@@ -77,15 +77,6 @@ impl Rank {
         earlier(self.blocked_at, self.carded_at)
     }
 
-    /// What is known about the rank without an answer of its node.
-    fn known(&self) -> Option<Doing> {
-        match self.stage {
-            Stage::NotStarted => Some(Doing::BeforeInit),
-            Stage::Ended => Some(Doing::Ended),
-            Stage::BeforeInit | Stage::InMpi | Stage::InOtherMpi | Stage::Finalized => None,
-        }
-    }
-
     /// Returns true if it has not answered, though it may be able to.
     fn is_missing(&self) -> bool {
         match &self.answer {
@@ -331,7 +322,12 @@ impl Gather {
             is_void: false,
         });
         for rank in &mut self.ranks {
-            rank.answer = rank.known();
+            // What is known without an answer of its node.
+            rank.answer = match rank.stage {
+                Stage::NotStarted => Some(Doing::BeforeInit),
+                Stage::Ended => Some(Doing::Ended),
+                Stage::BeforeInit | Stage::InMpi | Stage::InOtherMpi | Stage::Finalized => None,
+            };
         }
         self.steps.push_back(Step::Ask(self.number));
     }

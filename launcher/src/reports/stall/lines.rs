@@ -10,7 +10,7 @@ use super::collectives::{Form, Meeting};
 use super::facts::Facts;
 use super::near::{Difference, Messages, Near};
 use super::ranks::{ITEMS_MAX, in_words, list};
-use super::waits::Wait;
+use super::waits::{Mail, Wait};
 use super::words::{
     at, call, collective, computes, does, duration, in_plural, is_plain, noun, own_partitions,
     silent,
@@ -235,7 +235,7 @@ impl<'a> Lines<'_, 'a> {
             Operation::Receive(_) | Operation::Probe(_) | Operation::Send { .. } if is_direct => {
                 return None;
             }
-            Operation::Receive(wanted) | Operation::Probe(wanted) => facts.wanted(rank, wanted),
+            Operation::Receive(_) | Operation::Probe(_) => facts.wanted(wait.mail()?),
             Operation::Incoming(held) => {
                 format!("the rest of {}", facts.message(rank, held, true))
             }
@@ -334,9 +334,11 @@ impl<'a> Lines<'_, 'a> {
             meeting.form == Form::Nonblocking && meeting.missing(self.facts).is_empty()
         });
         let awaited = state.awaited.iter().filter(|_| is_complete);
-        awaited
-            .map(|wanted| format!("lacks {}", self.facts.wanted(rank, wanted)))
-            .collect()
+        let awaited = awaited.map(|wanted| {
+            let id = self.facts.id(rank, wanted.context);
+            format!("lacks {}", self.facts.wanted(Mail::wanted(id, wanted)))
+        });
+        awaited.collect()
     }
 
     /// Messages that receives of a rank nearly take.
@@ -359,24 +361,22 @@ impl<'a> Lines<'_, 'a> {
 
     fn nearly_fits(&self, wait: Wait<'_>, (near, difference): Near<'_>) -> Option<String> {
         let wanted = wait.mail()?;
-        let source = self.facts.peer(near.source, near.communicator);
+        let (mail, facts) = (near.mail, self.facts);
+        let source = facts.peer_or_any(mail.peer, mail.id);
         let difference = match difference {
             Difference::Tag => {
-                let tag = wanted.tag.map_or("any".into(), |tag| tag.to_string());
-                format!("has tag {}, not {tag}", near.tag)
+                let number = |tag: Option<i32>| tag.map_or("any".into(), |tag| tag.to_string());
+                format!("has tag {}, not {}", number(mail.tag), number(wanted.tag))
             }
             Difference::Communicator => {
-                let (is, not) = (
-                    self.facts.name(near.communicator),
-                    self.facts.name(wanted.id),
-                );
+                let (is, not) = (facts.name(mail.id), facts.name(wanted.id));
                 format!("is on {is}, not on {not}")
             }
             Difference::Room => {
-                let room = wanted.bytes.unwrap_or_default();
-                format!("has {} bytes, the receive has room for {room}", near.bytes)
+                let [bytes, room] = [mail.bytes, wanted.bytes].map(Option::unwrap_or_default);
+                format!("has {bytes} bytes, the receive has room for {room}")
             }
-            Difference::Kind => match near.kind {
+            Difference::Kind => match mail.kind {
                 MessageKind::Partitioned(_) => "is partitioned, the receive is not".into(),
                 _ => "is not partitioned, the receive is".into(),
             },

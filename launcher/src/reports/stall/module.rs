@@ -58,7 +58,9 @@ pub(super) fn look_up(
         None => (path, &own),
     };
     let common = common(path, debug);
-    let common = common.as_ref().and_then(sections_of);
+    let common = common
+        .as_ref()
+        .and_then(|it| sections(&Elf::parse(it).ok()?));
     let sections = sections(debug);
     let lines = sections
         .as_ref()
@@ -70,10 +72,6 @@ pub(super) fn look_up(
         }
     }
     Some(())
-}
-
-fn sections_of(content: &Content) -> Option<Sections<'_>> {
-    sections(&Elf::parse(content).ok()?)
 }
 
 /// The debug information that lines and functions need.

@@ -59,15 +59,6 @@ struct Extent {
 }
 
 impl Column {
-    fn new(counted: &Counted, ranks: usize) -> Column {
-        Column {
-            name: printable(&counted.name),
-            array: printable(&counted.array),
-            measure: counted.measure,
-            by_rank: vec![None; ranks],
-        }
-    }
-
     fn join(&self, a: u64, b: u64) -> u64 {
         match self.measure {
             Measure::Peak => a.max(b),
@@ -155,7 +146,12 @@ impl Statistics {
         let place = self.columns.iter().position(is_it);
         place.or_else(|| {
             (self.columns.len() < COLUMNS_MAX).then(|| {
-                self.columns.push(Column::new(counted, self.ranks));
+                self.columns.push(Column {
+                    name: printable(&counted.name),
+                    array: printable(&counted.array),
+                    measure: counted.measure,
+                    by_rank: vec![None; self.ranks],
+                });
                 self.columns.len() - 1
             })
         })
@@ -196,7 +192,7 @@ impl Statistics {
 /// The statistics, and where they go.
 #[derive(Debug)]
 pub struct Recorder {
-    statistics: Statistics,
+    pub(crate) statistics: Statistics,
     is_json: bool,
     file: Option<ResultFile>,
 }
@@ -221,21 +217,15 @@ impl Recorder {
         })
     }
 
-    /// The statistics.
-    pub fn statistics(&mut self) -> &mut Statistics {
-        &mut self.statistics
-    }
-
     /// The end of the job: returns what remains to be shown on standard error.
     ///
     /// # Errors
     ///
     /// A line for the user if the file cannot be written.
     pub(crate) fn finish(self) -> Result<String, String> {
-        let text = if self.is_json {
-            json::text(&self.statistics)
-        } else {
-            table::text(&self.statistics)
+        let text = match self.is_json {
+            true => json::text(&self.statistics),
+            false => table::text(&self.statistics),
         };
         match self.file {
             None => Ok(text),
