@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use mpi_boot::protocol::{self, CARD_MAX, Frames, FromRank, PROTOCOL, RANK_FRAME_MAX, ToRank};
 use mpi_boot::shared::Shared;
+use mpi_boot::state::STATE_MAX;
 use nix::errno::Errno;
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 use nix::unistd::read;
@@ -203,7 +204,7 @@ impl Channel {
                 "gave a card of {} bytes ({CARD_MAX} at most)",
                 card.len()
             )),
-            FromRank::State { state, .. } => limits::check_of_rank(state).map(|()| course),
+            FromRank::State { state, .. } => limits::check(state, STATE_MAX).map(|()| course),
             _ => Ok(course),
         }
     }
@@ -264,7 +265,7 @@ impl Channel {
 mod tests {
     use std::io::{IoSliceMut, Read, Write};
 
-    use mpi_boot::state::{RankState, STATE_MAX, THREADS_MAX, ThreadState};
+    use mpi_boot::state::{RankState, THREADS_MAX, ThreadState};
     use nix::sys::socket::{ControlMessageOwned, recvmsg};
     use nix::unistd::close;
 

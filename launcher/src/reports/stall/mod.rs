@@ -15,7 +15,6 @@ mod lines;
 mod module;
 mod near;
 mod ranks;
-pub mod record;
 mod sentences;
 pub mod settings;
 mod snapshot;
@@ -25,7 +24,9 @@ mod tests;
 mod waits;
 mod words;
 
-pub use snapshot::{Doing, Occasion, ProcessSeen, RankSeen, Snapshot};
+pub use snapshot::{Occasion, RankSeen, Snapshot};
+
+pub use crate::wire::{Answer as Doing, ProcessSeen};
 
 /// The most lines of a report.
 const LINES_MAX: usize = 200;
