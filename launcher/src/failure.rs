@@ -29,20 +29,20 @@ pub struct Failure {
 }
 
 impl Failure {
+    /// Any failure.
+    pub fn new(code: u8, text: impl Into<String>) -> Failure {
+        let text = text.into();
+        Failure { code, text }
+    }
+
     /// The command line or a host file is wrong.
     pub fn usage(text: impl Into<String>) -> Failure {
-        Failure {
-            code: USAGE,
-            text: text.into(),
-        }
+        Failure::new(USAGE, text)
     }
 
     /// The job cannot be started.
     pub fn launch(text: impl Into<String>) -> Failure {
-        Failure {
-            code: LAUNCH,
-            text: text.into(),
-        }
+        Failure::new(LAUNCH, text)
     }
 }
 

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use mpi_boot::protocol;
 use nix::sys::signal::{Signal, raise};
 
-use crate::cli::args::Options;
 use crate::cli::network::Wanted;
-use crate::cli::settings;
-use crate::cli::times;
+use crate::cli::request::Options;
+use crate::cli::values::Policy;
+use crate::cli::{settings, times};
 use crate::failure::{Failure, LAUNCH, OUTPUT_LOST, SIGNAL_BASE, STALLED};
 use crate::job::allocation::{self, Allocation};
 use crate::job::input::InputPump;
@@ -32,7 +32,7 @@ use crate::reports::output::{Origin, Output, Trouble};
 use crate::reports::progress::{Late, Progress};
 use crate::reports::results::Results;
 use crate::reports::stall::gather::{Gather, Step};
-use crate::reports::stall::settings::{Policy, Settings};
+use crate::reports::stall::settings::Settings;
 use crate::reports::stall::{self, Occasion, Snapshot};
 use crate::reports::verbose;
 use crate::signals::{Change, Children, Signals};
@@ -247,18 +247,16 @@ impl Server {
             Token::Input => {
                 if let Some((nodes, order)) = self.input.read() {
                     for node in nodes {
-                        self.links[node].obey(order.clone(), now);
+                        self.links[node].obey(&order, None, now);
                     }
                 }
             }
             Token::Remote(number) => self.links[number].ready(token, now),
             Token::Boot(_) | Token::Pmi(_) | Token::Rank(..) | Token::RankInput => {
-                let here = self
-                    .links
-                    .iter_mut()
-                    .find(|link| matches!(link, Link::Here(_)));
-                here.expect("only a node here has such descriptors")
-                    .ready(token, now);
+                let mut links = self.links.iter_mut();
+                let here = links.find(|link| matches!(link, Link::Here(_)));
+                let here = here.expect("only a node here has such descriptors");
+                here.ready(token, now);
             }
         }
     }
@@ -273,9 +271,7 @@ impl Server {
                 self.time_is_up(now);
             }
         }
-        for link in &mut self.links {
-            link.tick(now);
-        }
+        self.links.iter_mut().for_each(|link| link.tick(now));
         self.tick_srun(now);
     }
 
@@ -286,7 +282,7 @@ impl Server {
         while let Some(news) = srun.news() {
             match news {
                 News::Arrived(number, connection) => {
-                    if let Link::There(remote) = &mut self.links[number] {
+                    if let Some(remote) = self.links[number].remote_mut() {
                         remote.attach(connection, now);
                     }
                 }
@@ -295,10 +291,9 @@ impl Server {
                 }
                 News::Called(_) => {}
                 News::Failed(reason) => {
-                    for link in &mut self.links {
-                        if let Link::There(remote) = link {
-                            remote.give_up(&reason);
-                        }
+                    let links = self.links.iter_mut();
+                    for remote in links.filter_map(Link::remote_mut) {
+                        remote.give_up(&reason);
                     }
                 }
             }
@@ -339,18 +334,8 @@ impl Server {
 
     /// Prints a line about slow hosts if it is time to.
     fn show_progress(&mut self, now: Instant) {
-        let places = self.plan.placement.places.iter();
-        let late = places
-            .zip(&self.links)
-            .filter_map(|(place, link)| match link {
-                Link::There(remote) if !remote.is_ready() => Some(Late {
-                    host: &place.host,
-                    reason: remote.hindrance(),
-                    is_announced: remote.is_announced(),
-                }),
-                _ => None,
-            });
-        let late: Vec<Late<'_>> = late.collect();
+        let remotes = self.links.iter().filter_map(Link::remote);
+        let late: Vec<Late<'_>> = remotes.filter_map(Remote::late).collect();
         if let Some(line) = self.progress.line(&late, self.links.len(), now) {
             self.output.say(&line);
         }
@@ -359,7 +344,9 @@ impl Server {
     /// Sends programs to the nodes that have room for more. Returns true if all have everything.
     fn has_preloaded(&mut self, now: Instant) -> bool {
         for (number, link) in self.links.iter_mut().enumerate() {
-            let Link::There(remote) = link else { continue };
+            let Some(remote) = link.remote_mut() else {
+                continue;
+            };
             while remote.backlog() < preload::BACKLOG {
                 match self.preload.piece(number) {
                     Some(Ok(piece)) => remote.obey(&piece, None, now),
@@ -375,30 +362,23 @@ impl Server {
     }
 
     fn start(&mut self, now: Instant) {
-        let remotes = || {
-            self.links.iter().filter_map(|link| match link {
-                Link::There(remote) => Some(remote),
-                Link::Here(_) => None,
-            })
-        };
         // How another host reached us back through its ssh connection.
-        let own_address = remotes().find_map(|remote| remote.client());
-        for number in 0..self.links.len() {
-            let address = match &self.links[number] {
-                Link::Here(_) => own_address,
-                Link::There(remote) => remote.server(),
-            };
+        let mut remotes = self.links.iter().filter_map(Link::remote);
+        let own_address = remotes.find_map(|remote| remote.known().client);
+        for (number, link) in self.links.iter_mut().enumerate() {
+            let of_remote = |remote: &Remote| remote.known().server;
+            let address = link.remote().map_or(own_address, of_remote);
             let start = self.plan.start(number, address);
-            self.links[number].obey(Order::Start(Box::new(start)), now);
+            link.obey(&Order::Start(Box::new(start)), None, now);
         }
     }
 
     /// Prints a note if two hosts are one machine.
     fn note_one_machine(&mut self) {
         let own = mpi_boot::machine::identity();
-        let of_links = self.links.iter().map(|link| match link {
-            Link::Here(_) => own.as_deref(),
-            Link::There(remote) => remote.machine(),
+        let of_links = self.links.iter().map(|link| match link.remote() {
+            Some(remote) => remote.known().machine.as_deref(),
+            None => own.as_deref(),
         });
         let places = self.plan.placement.places.iter();
         if let Some(note) = machine::note(places.zip(of_links)) {
@@ -432,10 +412,8 @@ impl Server {
                 Change::Of(pid, status) => (pid, status),
                 Change::None => return,
                 Change::NoChildren => {
-                    for link in &mut self.links {
-                        link.lose_children(now);
-                    }
-                    return;
+                    let links = self.links.iter_mut();
+                    return links.for_each(|link| link.lose_children(now));
                 }
             };
             let mut links = self.links.iter_mut();
@@ -489,9 +467,8 @@ impl Server {
             }
             Report::Signalled { signal } => self.job.signal_elsewhere(host, signal, now),
             report => {
-                if let (Report::Init { rank }, Some(recorder)) =
-                    (&report, &mut self.results.recorder)
-                {
+                let recorder = self.results.recorder.as_mut();
+                if let (Report::Init { rank }, Some(recorder)) = (&report, recorder) {
                     recorder.statistics().begin(*rank);
                 }
                 if matches!(report, Report::Quiet | Report::Lost { .. }) {
@@ -529,10 +506,7 @@ impl Server {
             _ => protocol::encode(order).ok(),
         };
         for link in &mut self.links {
-            match link {
-                Link::Here(node) => node.obey(order.clone(), now),
-                Link::There(remote) => remote.obey(order, frame.as_deref(), now),
-            }
+            link.obey(order, frame.as_deref(), now);
         }
     }
 
@@ -592,7 +566,7 @@ impl Server {
             }
         }
         for done in &taken {
-            self.links[done.node].obey(Order::OutputTaken(done.bytes), now);
+            self.links[done.node].obey(&Order::OutputTaken(done.bytes), None, now);
         }
         self.carry_out(now);
         !taken.is_empty()

@@ -11,6 +11,8 @@ use std::time::Duration;
 use mpi_boot::protocol::Counted;
 use mpi_boot::protocol::{FRAME_MAX, RANK_FRAME_MAX, Secure};
 use mpi_boot::state::RankState;
+use nix::libc::{SIGKILL, SIGSEGV};
+use nix::sys::wait::WaitStatus;
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 
@@ -265,8 +267,30 @@ pub enum Ended {
     },
 }
 
-/// What a node tells `mpirun`.
+impl Ended {
+    /// How a process ended that has this status, if it has ended.
+    pub fn of(status: WaitStatus) -> Option<Ended> {
+        match status {
+            WaitStatus::Exited(_, code) => Some(Ended::Exited(code)),
+            WaitStatus::Signaled(_, signal, _) => Some(Ended::Killed(signal as i32)),
+            _ => None,
+        }
+    }
+
+    /// The signal that ended it, if one did.
+    pub fn signal(self) -> Option<i32> {
+        match self {
+            Ended::Exited(_) => None,
+            Ended::Killed(signal) => Some(signal),
+            Ended::LittleStack { .. } => Some(SIGSEGV),
+            Ended::OutOfMemory { .. } => Some(SIGKILL),
+        }
+    }
+}
+
+/// What a node tells `mpirun`. A `rank` is the one that the report is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "what `rank` is, the enum says")]
 pub enum Report {
     /// The first one of a remote node.
     Ready {
@@ -288,75 +312,43 @@ pub enum Report {
     },
     /// What a rank that is about to be started is bound to.
     Bound {
-        /// Which.
         rank: u32,
         /// A sentence without its subject.
         text: String,
     },
     /// A rank has been started.
-    Started {
-        /// Which.
-        rank: u32,
-        /// Its process.
-        pid: i32,
-    },
+    Started { rank: u32, pid: i32 },
     /// A rank is in Init.
-    Init {
-        /// Which.
-        rank: u32,
-    },
+    Init { rank: u32 },
     /// What a rank does that speaks PMI.
-    Pmi {
-        /// Which.
-        rank: u32,
-        /// What it does.
-        event: pmi::Event,
-    },
+    Pmi { rank: u32, event: pmi::Event },
     /// A rank has loaded the library of another MPI, and has not called Init.
     Stranger {
-        /// Which.
         rank: u32,
         /// The name of the library's file.
         library: String,
     },
     /// A rank has given its card.
-    Card {
-        /// Which.
-        rank: u32,
-        /// The card.
-        card: ByteBuf,
-    },
+    Card { rank: u32, card: ByteBuf },
     /// What a rank has counted since its Init.
-    Counters {
-        /// Which.
-        rank: u32,
-        /// The counters.
-        counters: Vec<Counted>,
-    },
+    Counters { rank: u32, counters: Vec<Counted> },
     /// A rank has finalized.
-    Finalized {
-        /// Which.
-        rank: u32,
-    },
+    Finalized { rank: u32 },
     /// A rank finalizes without a peer that no longer answers.
     Loss {
-        /// Which.
         rank: u32,
-        /// The peer.
         lost: u32,
         /// How the rank noticed.
         reason: String,
     },
     /// `MPI_Finalize` of a rank fails, and its program goes on.
     Failure {
-        /// Which.
         rank: u32,
         /// The error.
         reason: String,
     },
     /// A rank aborts the job.
     Abort {
-        /// Which.
         rank: u32,
         /// Exit status.
         code: i32,
@@ -365,18 +357,14 @@ pub enum Report {
     },
     /// A rank has broken the protocol.
     Broken {
-        /// Which.
         rank: u32,
         /// What it did.
         reason: String,
     },
     /// Whole lines, or the start of a line that does not go on for a while.
     Output {
-        /// Which.
         rank: u32,
-        /// Output or error.
         stream: Stream,
-        /// The bytes.
         bytes: ByteBuf,
     },
     /// All ranks that read have taken this many bytes more of the input.
@@ -384,38 +372,24 @@ pub enum Report {
     /// No rank reads any more.
     InputClosed,
     /// A rank has been stopped (state T) for [`STOPPED_FOR`](crate::node::STOPPED_FOR).
-    Stopped {
-        /// Which.
-        rank: u32,
-    },
+    Stopped { rank: u32 },
     /// A rank waits in MPI calls, and nothing comes for it.
     Blocked {
-        /// Which.
         rank: u32,
         /// For how long, in milliseconds.
         blocked_ms: u64,
     },
     /// Something has come for a rank that was blocked.
-    Resumed {
-        /// Which.
-        rank: u32,
-    },
+    Resumed { rank: u32 },
     /// What a rank does.
     Described {
-        /// Which.
         rank: u32,
         /// The question that this answers.
         question: u32,
-        /// What it does.
         answer: Answer,
     },
     /// A rank ended; output of it may still come.
-    Ended {
-        /// Which.
-        rank: u32,
-        /// How.
-        ended: Ended,
-    },
+    Ended { rank: u32, ended: Ended },
     /// The agent has got a signal that ends programs, or SIGQUIT. A scheduler sends one to all
     /// processes of a job, and it counts as one to `mpirun`. `Reported` says which come.
     Signalled {

@@ -3,9 +3,10 @@
 use std::io::{ErrorKind, Write as _};
 use std::process::ExitCode;
 
-use launcher::cli::args::{Request, parse};
+use launcher::cli::args::parse;
 use launcher::cli::help;
 use launcher::cli::info::{self, Build};
+use launcher::cli::request::Request;
 use launcher::failure::{Failure, OUTPUT_LOST};
 use launcher::remote::agent;
 use launcher::server;

@@ -6,176 +6,21 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
-use std::time::Duration;
-
-use mpi_boot::config::{Network, PortRange};
-use mpi_boot::protocol::Secure;
-use mpi_boot::transports;
 
 use crate::cli::foreign::{self, Found};
-use crate::cli::mapping::Local;
 use crate::cli::mca::{self, Parameter};
 use crate::cli::nearest::nearest;
 use crate::cli::network;
 use crate::cli::options::{Entry, Meaning, OPTIONS, Value, dashed, find};
-use crate::cli::part::{Part, Reader};
+use crate::cli::part::Reader;
+use crate::cli::request::{Options, Request};
 use crate::cli::times;
+use crate::cli::values::{Launcher, Mapping, Readers, Stats};
+use crate::cli::words::{self, WHOLE_NUMBER, absolute, needs, text};
 use crate::failure::{Failure, printable};
 use crate::job::environment::{Base, Export};
-use crate::job::hosts::{self, Host, RANKS_MAX};
-use crate::job::input::Readers;
-use crate::node::cores::Object;
-use crate::remote::settings::Launcher;
-use crate::remote::tree::parse_fanout;
-use crate::reports::output::Style;
+use crate::job::hosts;
 use crate::reports::stall::settings as stall;
-use crate::wire::Asked;
-
-/// What the command line asks for.
-#[derive(Debug)]
-pub enum Request {
-    /// Run a job.
-    Run(Box<Options>),
-    /// Print the help text.
-    Help,
-    /// Print the version.
-    Version,
-    /// Print what is known about the installation and the machine.
-    Info,
-    /// Serve one node over standard input and output (what ssh starts on a remote host).
-    Agent,
-}
-
-/// How ranks are dealt to the nodes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Mapping {
-    /// Fill the slots of one node, then go to the next.
-    #[default]
-    BySlot,
-    /// One rank to each node in turn.
-    ByNode,
-    /// This many ranks to each node.
-    PerNode(u32),
-    /// This many ranks to each part of this kind that `mpirun`'s own machine has.
-    PerPart(u32, Object),
-    /// One rank to each line of the host file.
-    Sequence,
-}
-
-/// Where the counters go at the end, and how they look.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stats {
-    /// JSON instead of a table for humans.
-    pub is_json: bool,
-    /// This file instead of standard error.
-    pub file: Option<PathBuf>,
-}
-
-impl Stats {
-    /// `--stats`, `--stats=json`, `--stats=FILE`; a file gets JSON if its name says so.
-    fn of(value: &OsStr) -> Stats {
-        let file = PathBuf::from(value);
-        match value.as_bytes() {
-            b"" | b"table" => Stats {
-                is_json: false,
-                file: None,
-            },
-            b"json" => Stats {
-                is_json: true,
-                file: None,
-            },
-            _ => Stats {
-                is_json: file.extension().is_some_and(|it| it == "json"),
-                file: Some(file),
-            },
-        }
-    }
-}
-
-/// A job as the user described it.
-#[derive(Debug, Default, Clone)]
-pub struct Options {
-    /// Number of ranks of all programs, if given.
-    pub ranks: Option<u32>,
-    /// The hosts of `--host`.
-    pub hosts: Vec<Host>,
-    /// The file of `--hostfile`.
-    pub host_file: Option<PathBuf>,
-    /// `-genvall` and its kin.
-    pub base: Base,
-    /// `-genv`, and what other options set for all ranks.
-    pub exports: Vec<Export>,
-    /// `--app`.
-    pub app_file: Option<PathBuf>,
-    /// `--transport`.
-    pub transport: Option<String>,
-    /// `--interface`.
-    pub interface: Option<String>,
-    /// `--mca btl_tcp_if_include`: the interface unless `--interface` names one.
-    pub mca_interface: Option<Asked>,
-    /// `--port-range`.
-    pub port_range: Option<PortRange>,
-    /// `--launcher`.
-    pub launcher: Option<Launcher>,
-    /// `--launch-fanout`.
-    pub launch_fanout: Option<usize>,
-    /// `--launch-timeout`.
-    pub launch_timeout: Option<Duration>,
-    /// `--ssh-args`.
-    pub ssh_arguments: Option<String>,
-    /// `--net`.
-    pub network: Option<Network>,
-    /// `--tag-output`, `--timestamp-output` and `--merge-stderr`.
-    pub style: Style,
-    /// `--output`.
-    pub output_directory: Option<PathBuf>,
-    /// `--stdin`.
-    pub readers: Readers,
-    /// `--prefix`.
-    pub prefix: Option<PathBuf>,
-    /// `--preload`.
-    pub preloads: bool,
-    /// `--stats`.
-    pub stats: Option<Stats>,
-    /// `--secure`.
-    pub secure: Option<Secure>,
-    /// `--timeout`.
-    pub timeout: Option<Duration>,
-    /// `--grace`.
-    pub grace: Option<Duration>,
-    /// `--stall`.
-    pub stall: Option<stall::Policy>,
-    /// `--stall-after`.
-    pub stall_after: Option<Duration>,
-    /// `--stall-json`.
-    pub stall_json: Option<PathBuf>,
-    /// `--packets`.
-    pub packets: Option<PathBuf>,
-    /// `--sequence`.
-    pub sequence: Option<PathBuf>,
-    /// `--sequence-packets`.
-    pub sequence_packets: Option<u32>,
-    /// `--oversubscribe`: more ranks than slots without a note.
-    pub oversubscribes: bool,
-    /// `--nooversubscribe`: more ranks than slots is an error.
-    pub refuses_oversubscription: bool,
-    /// `--map-by` and its kin.
-    pub mapping: Mapping,
-    /// `--bind-to`, `--rank-by`, and what `--map-by` says about the ranks of one host.
-    pub local: Local,
-    /// `--report-bindings`.
-    pub reports_bindings: bool,
-    /// `--verbose`.
-    pub is_verbose: bool,
-    /// `--display-map`.
-    pub shows_map: bool,
-    /// Options that were understood but change nothing; one line each for the user.
-    pub notes: Vec<String>,
-    /// The program that is being read.
-    pub(crate) part: Part,
-    /// The programs of the job, in the order of their ranks.
-    pub programs: Vec<Part>,
-}
 
 /// Reads the arguments of `mpirun`, without its own name.
 ///
@@ -264,8 +109,6 @@ fn values_of(
     Ok(values)
 }
 
-const WHOLE_NUMBER: &str = "a whole number from 1 to 1000000";
-
 impl Options {
     /// Reads options up to the program, and its name. Returns the request if it is to do something
     /// else than to run a job.
@@ -322,8 +165,8 @@ impl Options {
 
     fn set(&mut self, meaning: Meaning, value: &OsStr, name: &str) -> Result<(), Failure> {
         match meaning {
-            Meaning::Ranks => self.ranks = Some(parse_number(value, name)?),
-            Meaning::PerNode => self.mapping = Mapping::PerNode(parse_number(value, name)?),
+            Meaning::Ranks => self.ranks = Some(words::number(value, name)?),
+            Meaning::PerNode => self.mapping = Mapping::PerNode(words::number(value, name)?),
             Meaning::Host => self.hosts.extend(hosts::parse_list(text(value, name)?)?),
             Meaning::HostFile => self.host_file = Some(PathBuf::from(value)),
             Meaning::Export => self.part.exports.push(parse_export(value)?),
@@ -336,14 +179,14 @@ impl Options {
             Meaning::GlobalEnvNone => self.base = Base::Nothing,
             Meaning::GlobalEnvList => self.base = Base::listed(value),
             Meaning::App => self.app_file = Some(PathBuf::from(value)),
-            Meaning::Transport => self.transport = Some(parse_transport("--transport ", value)?),
+            Meaning::Transport => self.transport = Some(words::transport("--transport ", value)?),
             Meaning::Interface => self.interface = Some(text(value, name)?.to_string()),
-            Meaning::PortRange => self.port_range = Some(parse_port_range(value, name)?),
+            Meaning::PortRange => self.port_range = Some(words::port_range(value, name)?),
             Meaning::Launcher => {
                 self.launcher = Some(Launcher::parse(name, text(value, name)?)?);
             }
-            Meaning::LaunchFanout => self.launch_fanout = Some(parse_fanout(value, name)?),
-            Meaning::LaunchTimeout => self.launch_timeout = Some(parse_timeout(value, name)?),
+            Meaning::LaunchFanout => self.launch_fanout = Some(words::fanout(value, name)?),
+            Meaning::LaunchTimeout => self.launch_timeout = Some(words::time(value, name)?),
             Meaning::SshArguments => self.ssh_arguments = Some(text(value, name)?.to_string()),
             Meaning::Network => self.network = Some(network::parse("--net ", value)?),
             Meaning::TagOutput => self.style.has_tags = true,
@@ -354,15 +197,15 @@ impl Options {
             Meaning::Prefix => self.prefix = Some(absolute(value, name)?),
             Meaning::Preload => self.preloads = true,
             Meaning::Stats => self.stats = Some(Stats::of(value)),
-            Meaning::Secure => self.secure = Some(parse_option_secure(value)?),
-            Meaning::Timeout => self.timeout = Some(parse_timeout(value, name)?),
+            Meaning::Secure => self.secure = Some(words::secure_of_option(value)?),
+            Meaning::Timeout => self.timeout = Some(words::time(value, name)?),
             Meaning::Grace => self.grace = Some(times::parse_grace(value, name)?),
             Meaning::Stall => self.stall = Some(stall::policy("--stall ", value)?),
             Meaning::StallAfter => self.stall_after = Some(stall::after(value, name)?),
             Meaning::StallJson => self.stall_json = Some(PathBuf::from(value)),
             Meaning::Packets => self.packets = Some(PathBuf::from(value)),
             Meaning::Sequence => self.sequence = Some(PathBuf::from(value)),
-            Meaning::SequencePackets => self.sequence_packets = Some(parse_number(value, name)?),
+            Meaning::SequencePackets => self.sequence_packets = Some(words::number(value, name)?),
             Meaning::Oversubscribe => self.oversubscribes = true,
             Meaning::NoOversubscribe => self.refuses_oversubscription = true,
             Meaning::ByNode => self.mapping = Mapping::ByNode,
@@ -440,11 +283,6 @@ impl Options {
         Ok(())
     }
 
-    /// Returns true if the packets of the ranks are to be shown, in one way or the other.
-    pub fn shows_packets(&self) -> bool {
-        self.packets.is_some() || self.sequence.is_some()
-    }
-
     fn check(&self) -> Result<(), Failure> {
         self.binding()?;
         if self.sequence_packets.is_some() && self.sequence.is_none() {
@@ -476,108 +314,6 @@ fn pair(values: &[OsString], name: &str) -> Result<Export, Failure> {
     Ok((variable.clone(), Some(value.clone())))
 }
 
-/// A directory of other hosts, which have no current directory of ours.
-fn absolute(value: &OsStr, name: &str) -> Result<PathBuf, Failure> {
-    let path = PathBuf::from(value);
-    match path.is_absolute() {
-        true => Ok(path),
-        false => {
-            let shown = printable(&value.to_string_lossy());
-            Err(Failure::usage(format!(
-                "{name} needs a path from the root, as /opt/mpilite, not '{shown}'"
-            )))
-        }
-    }
-}
-
-fn text<'a>(value: &'a OsStr, name: &str) -> Result<&'a str, Failure> {
-    value.to_str().ok_or_else(|| {
-        let shown = printable(&value.to_string_lossy());
-        Failure::usage(format!("{name}: '{shown}' is not text"))
-    })
-}
-
-pub(crate) fn parse_number(value: &OsStr, name: &str) -> Result<u32, Failure> {
-    let number = value.to_str().and_then(|text| text.parse::<u32>().ok());
-    match number {
-        Some(number) if (1..=RANKS_MAX).contains(&number) => Ok(number),
-        _ => {
-            let shown = printable(&value.to_string_lossy());
-            Err(Failure::usage(format!(
-                "{name} needs {WHOLE_NUMBER}, not '{shown}'"
-            )))
-        }
-    }
-}
-
-pub(crate) fn parse_timeout(value: &OsStr, name: &str) -> Result<Duration, Failure> {
-    seconds(value).ok_or_else(|| {
-        let shown = printable(&value.to_string_lossy());
-        Failure::usage(format!("{name} needs a number of seconds, not '{shown}'"))
-    })
-}
-
-/// A time in seconds. A year is longer than any job and short enough for every clock.
-pub(crate) fn seconds(value: &OsStr) -> Option<Duration> {
-    let seconds = value.to_str()?.parse::<f64>().ok()?;
-    let is_possible = seconds > 0.0 && seconds <= 31_536_000.0;
-    is_possible.then(|| Duration::from_secs_f64(seconds))
-}
-
-/// Checks the name of a transport that `asked` gave: `--transport ` or `MPILITE_TRANSPORT=`.
-///
-/// # Errors
-///
-/// A usage failure that lists the possible names.
-pub fn parse_transport(asked: &str, value: &OsStr) -> Result<String, Failure> {
-    let shown = value.to_string_lossy();
-    if transports::named(&shown).is_some() {
-        return Ok(shown.into_owned());
-    }
-    let shown = printable(&shown);
-    Err(Failure::usage(format!(
-        "{asked}{shown}: {}",
-        transports::possible()
-    )))
-}
-
-/// Plain `--secure` has an empty value.
-fn parse_option_secure(value: &OsStr) -> Result<Secure, Failure> {
-    if value.is_empty() {
-        return Ok(Secure::Encrypt);
-    }
-    parse_secure("--secure=", value)
-}
-
-/// The seal that `asked` gave: `--secure=` or `MPILITE_SECURE=`.
-///
-/// # Errors
-///
-/// A usage failure that lists the possible values.
-pub fn parse_secure(asked: &str, value: &OsStr) -> Result<Secure, Failure> {
-    let all = [Secure::Cookie, Secure::Tag, Secure::Encrypt];
-    let found = all.into_iter().find(|it| *value == *it.to_string());
-    found.ok_or_else(|| {
-        let shown = printable(&value.to_string_lossy());
-        Failure::usage(format!("{asked}{shown}: expected cookie, tag or encrypt"))
-    })
-}
-
-/// Reads a range of ports that the option or variable `name` gave.
-///
-/// # Errors
-///
-/// A usage failure that says what is possible.
-pub fn parse_port_range(value: &OsStr, name: &str) -> Result<PortRange, Failure> {
-    let shown = value.to_string_lossy();
-    PortRange::parse(&shown).ok_or_else(|| {
-        let shown = printable(&shown);
-        Failure::usage(format!(
-            "{name} needs LOW-HIGH with ports from 1 to 65535, as 40000-40100, not '{shown}'"
-        ))
-    })
-}
-
 fn parse_export(value: &OsStr) -> Result<Export, Failure> {
     let bytes = value.as_bytes();
     let (name, content) = match bytes.iter().position(|byte| *byte == b'=') {
@@ -588,16 +324,19 @@ fn parse_export(value: &OsStr) -> Result<Export, Failure> {
         ),
     };
     if name.is_empty() {
-        let shown = printable(&value.to_string_lossy());
-        return Err(Failure::usage(format!(
-            "-x needs NAME or NAME=VALUE, not '{shown}'"
-        )));
+        return Err(needs("-x", "NAME or NAME=VALUE", value));
     }
     Ok((OsStr::from_bytes(name).to_os_string(), content))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use mpi_boot::config::PortRange;
+    use mpi_boot::protocol::Secure;
+    use mpi_boot::transports;
+
     use super::*;
 
     fn run(line: &str) -> Options {

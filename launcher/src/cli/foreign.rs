@@ -9,8 +9,9 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
-use crate::cli::args::{Identified, Options};
+use crate::cli::args::Identified;
 use crate::cli::options::{self, dashed};
+use crate::cli::request::Options;
 use crate::failure::Failure;
 
 /// What becomes of an option of another launcher.
@@ -85,268 +86,118 @@ impl Options {
     }
 }
 
-const fn of(names: &'static [&'static str], words: usize, treatment: Treatment) -> Foreign {
-    Foreign {
-        names,
-        words,
-        treatment,
+/// Makes [`FOREIGN`] of rows: the spellings of an option without dashes, how many words stand
+/// behind it, and what becomes of it.
+macro_rules! foreign {
+    ($( $launcher:literal {
+        $( $($name:literal)+, $words:literal: $treatment:ident $(($($text:expr),+ $(,)?))?; )*
+    } )*) => {
+        /// Every option of other launchers that is understood, ignored or refused by its name, by
+        /// launcher.
+        pub const FOREIGN: &[(&str, &[Foreign])] = &[$( ($launcher, &[$( Foreign {
+            names: &[$($name),+],
+            words: $words,
+            treatment: Treatment::$treatment $(($($text),+))?,
+        }, )*]), )*];
+    };
+}
+
+foreign! {
+    "Open MPI's `mpirun` (4.1, and `prterun` of 5.0)" {
+        "default-hostfile", 1: Ours("hostfile", None);
+        "pernode", 0: Ours("ppn", Some("1"));
+        "bycore", 0: Ours("map-by", Some("core"));
+        "bysocket", 0: Ours("map-by", Some("socket"));
+        "bind-to-none", 0: Ours("bind-to", Some("none"));
+        "bind-to-core", 0: Ours("bind-to", Some("core"));
+        "bind-to-socket", 0: Ours("bind-to", Some("socket"));
+        "use-hwthread-cpus", 0: Ours("map-by", Some(":hwtcpus"));
+        "display-allocation", 0: Ours("display-map", None);
+        "display-devel-map", 0: Ours("display-map", None);
+        "output-directory", 1: Ours("output", None);
+        "get-stack-traces" "report-state-on-timeout", 0: Ignored;
+        "show-progress" "leave-session-attached", 0: Ignored;
+        "debug-daemons" "noprefix" "novm", 0: Ignored;
+        "enable-recovery", 0: Noted("a rank that is killed ends the job");
+        "disable-recovery", 0: Ignored;
+        "tune" "am", 1: Noted("parameters of Open MPI have no effect on mpi-lite");
+        "personality", 1: Noted("mpirun starts programs of mpi-lite and of MPICH alike");
+        "forward-signals", 1: Noted("mpirun forwards USR1, USR2, TSTP and CONT");
+        "npersocket", 1: Refused("use --map-by ppr:N:socket");
+        "ppr", 1: Refused("use --map-by ppr:N:WHAT");
+        "cpus-per-proc" "cpus-per-rank", 1: Refused("use --map-by slot:pe=N");
+        "rankfile" "rf", 1: Refused("use --hostfile FILE with --map-by seq");
+        "cpu-set" "cpu-list" "slot-list", 1: Refused("use --bind-to core, or taskset");
+        "nolocal", 0: Refused("use --host with the other hosts alone");
+        "add-host", 1: Refused("use --host");
+        "add-hostfile", 1: Refused("use --hostfile");
+        "do-not-launch", 0: Refused("use --display-map, with 'true' as the program");
+        "display-topo", 0: Refused("use --report-bindings");
+        "preload-files", 1: Refused("use --preload, which sends programs alone");
+        "launch-agent", 1: Refused("use --prefix DIR");
+        "xml" "index-argv-by-rank", 0: Refused("use --tag-output");
+        "xterm", 1: Refused("use --tag-output");
+        "continuous", 0: Refused("a job that ends is started again by its script");
+        "max-restarts", 1: Refused("a job that ends is started again by its script");
+        "debug" "d" "debug-devel" "tv", 0: Refused(
+            "use --stall report, which names the line of each rank"
+        );
+        "ompi-server" "report-uri", 1: Refused("jobs of mpi-lite do not connect to each other");
+        "report-pid", 1: Refused("use $! of the shell");
+        "dvm", 0: Refused("it needs no daemon");
+        "hnp", 1: Refused("it needs no daemon");
+    }
+    "MPICH's and Intel MPI's `mpiexec` (Hydra)" {
+        "rr", 0: Ours("map-by", Some("node"));
+        "grr", 1: Ours("ppn", None);
+        "s", 1: Refused("use --stdin RANK (Hydra), or --preload (Open MPI)");
+        "disable-x", 0: Ignored;
+        "topolib" "demux" "localhost", 1: Ignored;
+        "pmi-port", 0: Ignored;
+        "enable-x", 0: Noted("ssh forwards X11 if --ssh-args says so: --ssh-args -X");
+        "rmk", 1: Noted("mpirun finds the allocation by its variables");
+        "print-all-exitcodes", 0: Noted("mpirun names the first rank that failed, with its status");
+        "ordered-output", 0: Noted("lines are whole; --output DIR keeps the ranks apart");
+        "usize", 1: Noted("no process joins a running job");
+        "membind", 1: Noted("memory comes from the node of the rank's CPU: --bind-to numa");
+        "gpus-per-proc", 1: Noted("mpirun gives no GPUs to ranks");
+        "order-nodes", 1: Noted("hosts keep the order in which they are named");
+        "disable-auto-cleanup", 0: Noted("mpirun always ends a job whose rank fails");
+        "launcher-exec" "bootstrap-exec", 1: Refused("use MPILITE_SSH=PROGRAM");
+        "prepend-pattern", 1: Refused("use --tag-output");
+        "outfile-pattern" "errfile-pattern", 1: Refused("use --output DIR");
+        "gpath", 1: Refused("use --path DIR, for each program");
+        "gwdir", 1: Refused("use --wdir DIR, for each program");
+        "skip-launch-node", 0: Refused("use --host with the other hosts alone");
+        "profile", 0: Refused("use --stats");
+        "nameserver", 1: Refused("jobs of mpi-lite do not connect to each other");
+    }
+    "MPI 5.0, 11.5: options that a launcher should have" {
+        "soft", 1: Noted("the number of ranks is that of -n");
+        "arch", 1: Noted("hosts are chosen by --host");
+        "file", 1: Noted("mpirun reads no such file; hosts are those of --hostfile");
+        "initial-errhandler" "memory-alloc-kinds", 1: Noted("the program asks for it itself");
+    }
+    "Slurm's `srun`" {
+        "ntasks", 1: Ours("n", None);
+        "ntasks-per-node", 1: Ours("ppn", None);
+        "label", 0: Ours("tag-output", None);
+        "chdir" "D", 1: Ours("wdir", None);
+        "unbuffered" "u" "overlap" "exclusive", 0: Ignored;
+        "mpi", 1: Refused("srun alone needs it");
+        "nodes", 1: Refused("use --host A:2,B:2, or -N N for the ranks of each host");
+        "nodelist" "w", 1: Refused("use --host A:2,B:2");
+        "cpu-bind", 1: Refused("use --bind-to core");
+        "cpus-per-task", 1: Refused("use --map-by slot:pe=N");
+        "distribution" "m", 1: Refused("use --map-by slot or --map-by node");
+        "export", 1: Refused("use -x NAME=VALUE, --envnone or --envlist A,B");
+        "input" "i", 1: Refused("use --stdin, and < FILE");
+        "error" "e" "o", 1: Refused("use --output DIR");
+        "time" "t", 1: Refused("use --timeout SECONDS");
+        "multi-prog", 0: Refused("use --app FILE");
+        "kill-on-bad-exit" "K", 0: Refused("it always ends a job whose rank fails");
     }
 }
-
-const fn is_ours(names: &'static [&'static str], words: usize, ours: &'static str) -> Foreign {
-    of(names, words, Treatment::Ours(ours, None))
-}
-
-const fn has_value(
-    names: &'static [&'static str],
-    ours: &'static str,
-    value: &'static str,
-) -> Foreign {
-    of(names, 0, Treatment::Ours(ours, Some(value)))
-}
-
-const fn ignored(names: &'static [&'static str], words: usize) -> Foreign {
-    of(names, words, Treatment::Ignored)
-}
-
-const fn noted(names: &'static [&'static str], words: usize, reason: &'static str) -> Foreign {
-    of(names, words, Treatment::Noted(reason))
-}
-
-const fn refused(names: &'static [&'static str], words: usize, instead: &'static str) -> Foreign {
-    of(names, words, Treatment::Refused(instead))
-}
-
-const OF_OPEN_MPI: &[Foreign] = &[
-    is_ours(&["default-hostfile"], 1, "hostfile"),
-    has_value(&["pernode"], "ppn", "1"),
-    has_value(&["bycore"], "map-by", "core"),
-    has_value(&["bysocket"], "map-by", "socket"),
-    has_value(&["bind-to-none"], "bind-to", "none"),
-    has_value(&["bind-to-core"], "bind-to", "core"),
-    has_value(&["bind-to-socket"], "bind-to", "socket"),
-    has_value(&["use-hwthread-cpus"], "map-by", ":hwtcpus"),
-    is_ours(&["display-allocation"], 0, "display-map"),
-    is_ours(&["display-devel-map"], 0, "display-map"),
-    is_ours(&["output-directory"], 1, "output"),
-    ignored(&["get-stack-traces", "report-state-on-timeout"], 0),
-    ignored(&["show-progress", "leave-session-attached"], 0),
-    ignored(&["debug-daemons", "noprefix", "novm"], 0),
-    noted(
-        &["enable-recovery"],
-        0,
-        "a rank that is killed ends the job",
-    ),
-    ignored(&["disable-recovery"], 0),
-    noted(
-        &["tune", "am"],
-        1,
-        "parameters of Open MPI have no effect on mpi-lite",
-    ),
-    noted(
-        &["personality"],
-        1,
-        "mpirun starts programs of mpi-lite and of MPICH alike",
-    ),
-    noted(
-        &["forward-signals"],
-        1,
-        "mpirun forwards USR1, USR2, TSTP and CONT",
-    ),
-    refused(&["npersocket"], 1, "use --map-by ppr:N:socket"),
-    refused(&["ppr"], 1, "use --map-by ppr:N:WHAT"),
-    refused(
-        &["cpus-per-proc", "cpus-per-rank"],
-        1,
-        "use --map-by slot:pe=N",
-    ),
-    refused(
-        &["rankfile", "rf"],
-        1,
-        "use --hostfile FILE with --map-by seq",
-    ),
-    refused(
-        &["cpu-set", "cpu-list", "slot-list"],
-        1,
-        "use --bind-to core, or taskset",
-    ),
-    refused(&["nolocal"], 0, "use --host with the other hosts alone"),
-    refused(&["add-host"], 1, "use --host"),
-    refused(&["add-hostfile"], 1, "use --hostfile"),
-    refused(
-        &["do-not-launch"],
-        0,
-        "use --display-map, with 'true' as the program",
-    ),
-    refused(&["display-topo"], 0, "use --report-bindings"),
-    refused(
-        &["preload-files"],
-        1,
-        "use --preload, which sends programs alone",
-    ),
-    refused(&["launch-agent"], 1, "use --prefix DIR"),
-    refused(&["xml", "index-argv-by-rank"], 0, "use --tag-output"),
-    refused(&["xterm"], 1, "use --tag-output"),
-    refused(
-        &["continuous"],
-        0,
-        "a job that ends is started again by its script",
-    ),
-    refused(
-        &["max-restarts"],
-        1,
-        "a job that ends is started again by its script",
-    ),
-    refused(
-        &["debug", "d", "debug-devel", "tv"],
-        0,
-        "use --stall report, which names the line of each rank",
-    ),
-    refused(
-        &["ompi-server", "report-uri"],
-        1,
-        "jobs of mpi-lite do not connect to each other",
-    ),
-    refused(&["report-pid"], 1, "use $! of the shell"),
-    refused(&["dvm"], 0, "it needs no daemon"),
-    refused(&["hnp"], 1, "it needs no daemon"),
-];
-
-const OF_HYDRA: &[Foreign] = &[
-    has_value(&["rr"], "map-by", "node"),
-    is_ours(&["grr"], 1, "ppn"),
-    refused(
-        &["s"],
-        1,
-        "use --stdin RANK (Hydra), or --preload (Open MPI)",
-    ),
-    ignored(&["disable-x"], 0),
-    ignored(&["topolib", "demux", "localhost"], 1),
-    ignored(&["pmi-port"], 0),
-    noted(
-        &["enable-x"],
-        0,
-        "ssh forwards X11 if --ssh-args says so: --ssh-args -X",
-    ),
-    noted(&["rmk"], 1, "mpirun finds the allocation by its variables"),
-    noted(
-        &["print-all-exitcodes"],
-        0,
-        "mpirun names the first rank that failed, with its status",
-    ),
-    noted(
-        &["ordered-output"],
-        0,
-        "lines are whole; --output DIR keeps the ranks apart",
-    ),
-    noted(&["usize"], 1, "no process joins a running job"),
-    noted(
-        &["membind"],
-        1,
-        "memory comes from the node of the rank's CPU: --bind-to numa",
-    ),
-    noted(&["gpus-per-proc"], 1, "mpirun gives no GPUs to ranks"),
-    noted(
-        &["order-nodes"],
-        1,
-        "hosts keep the order in which they are named",
-    ),
-    noted(
-        &["disable-auto-cleanup"],
-        0,
-        "mpirun always ends a job whose rank fails",
-    ),
-    refused(
-        &["launcher-exec", "bootstrap-exec"],
-        1,
-        "use MPILITE_SSH=PROGRAM",
-    ),
-    refused(&["prepend-pattern"], 1, "use --tag-output"),
-    refused(
-        &["outfile-pattern", "errfile-pattern"],
-        1,
-        "use --output DIR",
-    ),
-    refused(&["gpath"], 1, "use --path DIR, for each program"),
-    refused(&["gwdir"], 1, "use --wdir DIR, for each program"),
-    refused(
-        &["skip-launch-node"],
-        0,
-        "use --host with the other hosts alone",
-    ),
-    refused(&["profile"], 0, "use --stats"),
-    refused(
-        &["nameserver"],
-        1,
-        "jobs of mpi-lite do not connect to each other",
-    ),
-];
-
-const OF_THE_STANDARD: &[Foreign] = &[
-    noted(&["soft"], 1, "the number of ranks is that of -n"),
-    noted(&["arch"], 1, "hosts are chosen by --host"),
-    noted(
-        &["file"],
-        1,
-        "mpirun reads no such file; hosts are those of --hostfile",
-    ),
-    noted(
-        &["initial-errhandler", "memory-alloc-kinds"],
-        1,
-        "the program asks for it itself",
-    ),
-];
-
-const OF_SRUN: &[Foreign] = &[
-    is_ours(&["ntasks"], 1, "n"),
-    is_ours(&["ntasks-per-node"], 1, "ppn"),
-    is_ours(&["label"], 0, "tag-output"),
-    is_ours(&["chdir", "D"], 1, "wdir"),
-    ignored(&["unbuffered", "u", "overlap", "exclusive"], 0),
-    refused(&["mpi"], 1, "srun alone needs it"),
-    refused(
-        &["nodes"],
-        1,
-        "use --host A:2,B:2, or -N N for the ranks of each host",
-    ),
-    refused(&["nodelist", "w"], 1, "use --host A:2,B:2"),
-    refused(&["cpu-bind"], 1, "use --bind-to core"),
-    refused(&["cpus-per-task"], 1, "use --map-by slot:pe=N"),
-    refused(
-        &["distribution", "m"],
-        1,
-        "use --map-by slot or --map-by node",
-    ),
-    refused(
-        &["export"],
-        1,
-        "use -x NAME=VALUE, --envnone or --envlist A,B",
-    ),
-    refused(&["input", "i"], 1, "use --stdin, and < FILE"),
-    refused(&["error", "e", "o"], 1, "use --output DIR"),
-    refused(&["time", "t"], 1, "use --timeout SECONDS"),
-    refused(&["multi-prog"], 0, "use --app FILE"),
-    refused(
-        &["kill-on-bad-exit", "K"],
-        0,
-        "it always ends a job whose rank fails",
-    ),
-];
-
-/// Every option of other launchers that is understood, ignored or refused by its name, by
-/// launcher.
-pub const FOREIGN: &[(&str, &[Foreign])] = &[
-    (
-        "Open MPI's `mpirun` (4.1, and `prterun` of 5.0)",
-        OF_OPEN_MPI,
-    ),
-    ("MPICH's and Intel MPI's `mpiexec` (Hydra)", OF_HYDRA),
-    (
-        "MPI 5.0, 11.5: options that a launcher should have",
-        OF_THE_STANDARD,
-    ),
-    ("Slurm's `srun`", OF_SRUN),
-];
 
 /// The option of another launcher that these bytes name, without dashes, perhaps with `=VALUE`.
 pub(crate) fn find(option: &[u8]) -> Option<Found> {
@@ -367,7 +218,8 @@ pub(crate) fn find(option: &[u8]) -> Option<Found> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::args::{Request, parse};
+    use crate::cli::args::parse;
+    use crate::cli::request::Request;
 
     fn entries() -> impl Iterator<Item = &'static Foreign> {
         FOREIGN.iter().flat_map(|(_, entries)| *entries)

@@ -5,8 +5,10 @@
 
 use std::ffi::OsStr;
 
-use crate::cli::args::{Mapping, Options, parse_number};
 use crate::cli::nearest::nearest;
+use crate::cli::request::Options;
+use crate::cli::values::Mapping;
+use crate::cli::words::{listed, number as parse_number};
 use crate::failure::{Failure, printable};
 use crate::node::binding::Wish;
 use crate::node::cores::Object;
@@ -238,18 +240,11 @@ fn unknown(option: &str, value: &str, word: &str, known: &[&str]) -> Failure {
     Failure::usage(format!("{option}{value}: {meant}"))
 }
 
-/// `a, b or c`.
-fn listed(words: &[&str]) -> String {
-    match words {
-        [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
-        _ => words.concat(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::args::{Request, parse};
+    use crate::cli::args::parse;
+    use crate::cli::request::Request;
 
     fn run(line: &str) -> Options {
         match parse(line.split(' ').map(Into::into)) {

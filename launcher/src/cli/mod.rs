@@ -12,5 +12,8 @@ pub mod nearest;
 pub mod network;
 pub mod options;
 pub mod part;
+pub mod request;
 pub mod settings;
 pub mod times;
+pub mod values;
+pub mod words;

@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 
 use mpi_boot::config::Network;
 
-use crate::cli::args::Options;
+use crate::cli::request::Options;
 use crate::failure::{Failure, printable};
 
 /// The variable by which ranks learn of their network.

@@ -11,8 +11,8 @@ use std::io::Read;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use crate::cli::args::Options;
 use crate::cli::options::Entry;
+use crate::cli::request::Options;
 use crate::failure::{Failure, printable};
 use crate::job::environment::{Base, Export};
 use crate::job::hosts::{Host, RANKS_MAX, without_mark};

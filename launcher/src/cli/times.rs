@@ -3,8 +3,9 @@
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
 
-use crate::cli::args::{Options, parse_timeout};
-use crate::failure::{Failure, printable};
+use crate::cli::request::Options;
+use crate::cli::words::{self, needs};
+use crate::failure::Failure;
 
 /// How long the ranks have after a signal that ends the job, before they are killed.
 const GRACE: Duration = Duration::from_secs(10);
@@ -32,7 +33,7 @@ pub(crate) fn timeout(options: &Options) -> Result<Option<(Duration, &'static st
     }
     match variable("MPIEXEC_TIMEOUT") {
         Some(value) => {
-            let timeout = parse_timeout(&value, "MPIEXEC_TIMEOUT")?;
+            let timeout = words::time(&value, "MPIEXEC_TIMEOUT")?;
             Ok(Some((timeout, "MPIEXEC_TIMEOUT")))
         }
         None => Ok(None),
@@ -67,12 +68,7 @@ pub(crate) fn parse_grace(value: &OsStr, name: &str) -> Result<Duration, Failure
     if is_none {
         return Ok(Duration::ZERO);
     }
-    crate::cli::args::seconds(value).ok_or_else(|| {
-        let shown = printable(&value.to_string_lossy());
-        Failure::usage(format!(
-            "{name} needs a number of seconds, or 0, not '{shown}'"
-        ))
-    })
+    words::seconds(value).ok_or_else(|| needs(name, "a number of seconds, or 0", value))
 }
 
 #[cfg(test)]

@@ -11,6 +11,9 @@
 //! Every name is checked before it can reach a command line: letters, digits, `_ . : @ % -`, the
 //! first character not a dash.
 
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read;
 use std::net::Ipv6Addr;
 use std::path::Path;
 
@@ -73,29 +76,21 @@ pub fn read_lines(path: &Path) -> Result<Vec<Host>, Failure> {
     parse_lines(&text, &shown)
 }
 
-/// Reads a file of hosts, with a limit.
-///
-/// # Errors
-///
-/// The reason.
+/// Reads a file of hosts, with a limit. Returns the reason if it cannot be read.
 pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, String> {
-    let too_long = || format!("it is longer than {} MiB", FILE_MAX >> 20);
-    let metadata = std::fs::metadata(path).map_err(|error| error.to_string())?;
-    if metadata.is_dir() {
+    let words = |error: std::io::Error| error.to_string();
+    let file = File::open(path).map_err(words)?;
+    if file.metadata().map_err(words)?.is_dir() {
         return Err("it is a directory".into());
     }
-    if metadata.len() > FILE_MAX {
-        return Err(too_long());
-    }
-    // Read with a limit all the same: a pipe or a device has no length.
+    // A pipe or a device has no length.
     let mut text = Vec::new();
-    let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
-    std::io::Read::read_to_end(&mut std::io::Read::take(file, FILE_MAX + 1), &mut text)
-        .map_err(|error| error.to_string())?;
-    if text.len() as u64 > FILE_MAX {
-        return Err(too_long());
+    let read = file.take(FILE_MAX + 1).read_to_end(&mut text);
+    read.map_err(words)?;
+    match text.len() as u64 > FILE_MAX {
+        true => Err(format!("it is longer than {} MiB", FILE_MAX >> 20)),
+        false => Ok(text),
     }
-    Ok(text)
 }
 
 /// The text without the byte order mark that editors of other systems put in front of it.
@@ -104,14 +99,6 @@ pub(crate) fn without_mark(text: &[u8]) -> &[u8] {
 }
 
 /// Reads the text of a host file; `name` is for messages.
-///
-/// # Errors
-///
-/// A usage failure `NAME:LINE: reason`.
-pub fn parse_file(text: &[u8], name: &str) -> Result<Vec<Host>, Failure> {
-    parse_lines(text, name).map(merged)
-}
-
 fn parse_lines(text: &[u8], name: &str) -> Result<Vec<Host>, Failure> {
     let mut hosts = Vec::new();
     for (index, line) in without_mark(text).split(|byte| *byte == b'\n').enumerate() {
@@ -196,13 +183,11 @@ fn split_slots(entry: &str) -> Result<(&str, Option<u32>), String> {
         return Ok((entry, None));
     }
     let after_bracket = entry.rfind(']').map_or(0, |at| at + 1);
-    match entry[after_bracket..].find(':') {
-        None => Ok((entry, None)),
-        Some(at) => {
-            let at = after_bracket + at;
-            Ok((&entry[..at], Some(parse_slots(&entry[at + 1..])?)))
-        }
-    }
+    let Some((_, slots)) = entry[after_bracket..].split_once(':') else {
+        return Ok((entry, None));
+    };
+    let name = &entry[..entry.len() - slots.len() - 1];
+    Ok((name, Some(parse_slots(slots)?)))
 }
 
 pub(crate) fn parse_slots(text: &str) -> Result<u32, String> {
@@ -234,22 +219,30 @@ fn expand(name: &str) -> Result<Vec<String>, String> {
     if prefix.is_empty() || suffix.contains(['[', ']']) {
         return Err(wrong());
     }
-    let mut names = Vec::new();
+    let numbers = expand_ranges(inside, HOSTS_MAX).ok_or_else(wrong)?;
+    let numbers = numbers.iter();
+    Ok(numbers
+        .map(|number| format!("{prefix}{number}{suffix}"))
+        .collect())
+}
+
+/// The numbers of `1-2,05`, with their leading zeros; `None` if they are none, or more than `most`.
+pub(crate) fn expand_ranges(inside: &str, most: usize) -> Option<Vec<String>> {
+    let mut numbers = Vec::new();
     for part in inside.split(',') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
         if !is_number(first) || !is_number(last) {
-            return Err(wrong());
+            return None;
         }
-        let from: usize = first.parse().map_err(|_| wrong())?;
-        let to: usize = last.parse().map_err(|_| wrong())?;
-        if from > to || to - from >= HOSTS_MAX || names.len() > HOSTS_MAX {
-            return Err(wrong());
+        let (from, to): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
+        if from > to || to - from >= most || numbers.len() > most {
+            return None;
         }
         let width = first.len();
-        names.extend((from..=to).map(|number| format!("{prefix}{number:0width$}{suffix}")));
+        numbers.extend((from..=to).map(|number| format!("{number:0width$}")));
     }
-    Ok(names)
+    Some(numbers)
 }
 
 /// Refuses every name that ssh or a shell could take for something else than a host.
@@ -274,41 +267,29 @@ pub(crate) fn check_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-pub(crate) fn split_outside_brackets(list: &str) -> Vec<&str> {
-    let mut entries = Vec::new();
-    let (mut start, mut depth) = (0, 0);
-    for (at, character) in list.char_indices() {
+pub(crate) fn split_outside_brackets(list: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0;
+    list.split(move |character| {
         match character {
             '[' => depth += 1,
             ']' => depth -= 1,
-            ',' if depth <= 0 => {
-                entries.push(&list[start..at]);
-                start = at + 1;
-            }
             _ => {}
         }
-    }
-    entries.push(&list[start..]);
-    entries
+        character == ',' && depth <= 0
+    })
 }
 
 /// A name that comes again adds its slots (one, if it has none) to the first.
 pub(crate) fn merged(hosts: Vec<Host>) -> Vec<Host> {
     let mut merged: Vec<Host> = Vec::new();
-    let mut places = std::collections::HashMap::new();
+    let mut places = HashMap::new();
     for host in hosts {
-        match places.get(&host.name) {
-            None => {
-                places.insert(host.name.clone(), merged.len());
-                merged.push(host);
-            }
-            Some(place) => {
-                let first: &mut Host = &mut merged[*place];
-                let sum = first
-                    .slots
-                    .unwrap_or(1)
-                    .saturating_add(host.slots.unwrap_or(1));
-                first.slots = Some(sum);
+        let place = *places.entry(host.name.clone()).or_insert(merged.len());
+        match merged.get_mut(place) {
+            None => merged.push(host),
+            Some(first) => {
+                let [sum, more] = [first.slots, host.slots].map(|slots| slots.unwrap_or(1));
+                first.slots = Some(sum.saturating_add(more));
             }
         }
     }
@@ -320,6 +301,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    fn parse_file(text: &[u8], name: &str) -> Result<Vec<Host>, Failure> {
+        parse_lines(text, name).map(merged)
+    }
 
     fn list(text: &str) -> Vec<(String, Option<u32>)> {
         parse_list(text)

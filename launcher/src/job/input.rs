@@ -11,7 +11,8 @@ use nix::errno::Errno;
 use nix::unistd::{getpgrp, isatty, read, tcgetpgrp};
 use serde_bytes::ByteBuf;
 
-use crate::failure::{Failure, printable};
+use crate::cli::values::Readers;
+use crate::failure::Failure;
 use crate::job::place::Place;
 use crate::poll::{Interests, Token};
 use crate::wire::{INPUT_WINDOW, Input, Order};
@@ -19,40 +20,7 @@ use crate::wire::{INPUT_WINDOW, Input, Order};
 /// How often a process in the background looks whether it has come to the foreground.
 const FOREGROUND_CHECK: Duration = Duration::from_millis(500);
 
-/// Which ranks read the standard input of `mpirun`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Readers {
-    /// This rank.
-    One(u32),
-    /// All: each gets a copy.
-    All,
-    /// Nobody.
-    None,
-}
-
-impl Default for Readers {
-    fn default() -> Readers {
-        Readers::One(0)
-    }
-}
-
 impl Readers {
-    /// The value of `--stdin`.
-    ///
-    /// # Errors
-    ///
-    /// A usage failure that lists what is possible.
-    pub fn parse(value: &str) -> Result<Readers, Failure> {
-        match value {
-            "all" => Ok(Readers::All),
-            "none" => Ok(Readers::None),
-            _ => value.parse().map(Readers::One).map_err(|_| {
-                let shown = printable(value);
-                Failure::usage(format!("--stdin {shown}: expected a rank, `all` or `none`"))
-            }),
-        }
-    }
-
     /// Checks that the rank that reads is one of `size`.
     ///
     /// # Errors

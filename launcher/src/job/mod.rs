@@ -42,9 +42,10 @@ pub enum Effect {
 }
 
 /// How far a rank has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Phase {
     /// It has not called Init.
+    #[default]
     Silent,
     /// It is in Init, or between Init and Finalize.
     InMpi,
@@ -54,7 +55,7 @@ enum Phase {
     Gone,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Rank {
     host: String,
     pid: Option<i32>,
@@ -71,7 +72,7 @@ struct Rank {
 }
 
 /// The state of all ranks, and the verdict.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Job {
     ranks: Vec<Rank>,
     /// The nodes were told to start the ranks; they may not have said yet that they have.
@@ -99,26 +100,12 @@ impl Job {
     pub fn new(hosts: &[String], grace: Duration) -> Job {
         let rank = |host: &String| Rank {
             host: printable(host),
-            pid: None,
-            phase: Phase::Silent,
-            has_ended: false,
-            card: None,
-            is_lost: false,
-            losses: BTreeMap::new(),
-            has_failed: false,
+            ..Rank::default()
         };
         Job {
             ranks: hosts.iter().map(rank).collect(),
-            is_started: false,
-            verdict: None,
-            flaw: None,
-            is_ending: false,
             grace,
-            told: None,
-            effects: VecDeque::new(),
-            pmi: pmi::Conversations::default(),
-            wishes: Wishes::default(),
-            strangers: BTreeSet::new(),
+            ..Job::default()
         }
     }
 
@@ -157,15 +144,18 @@ impl Job {
     pub fn hear(&mut self, host: &str, report: Report) {
         match report {
             Report::Bound { rank, text } => {
-                let (host, text) = (&self.ranks[rank as usize].host, printable_line(&text));
-                self.say(format!("rank {rank} on host {host}: {text}"));
+                let host = &self.ranks[rank as usize].host;
+                self.say(format!(
+                    "rank {rank} on host {host}: {}",
+                    printable_line(&text)
+                ));
             }
-            Report::Started { rank, pid } => self.ranks[rank as usize].pid = Some(pid),
+            Report::Started { rank, pid } => self.rank(rank).pid = Some(pid),
             Report::Init { rank } => self.enter(rank),
             Report::Pmi { rank, event } => self.hear_pmi(rank, event),
             Report::Stranger { rank, library } => self.note_stranger(rank, &library),
             Report::Card { rank, card } => self.collect(rank, card),
-            Report::Finalized { rank } => self.ranks[rank as usize].phase = Phase::Finalized,
+            Report::Finalized { rank } => self.rank(rank).phase = Phase::Finalized,
             Report::Loss { rank, lost, reason } => self.lose(rank, lost, &reason),
             Report::Failure { rank, reason } => self.finalize_failed(rank, &reason),
             Report::Abort {
@@ -174,11 +164,7 @@ impl Job {
                 message,
             } => self.abort(rank, code, &message),
             Report::Broken { rank, reason } => {
-                let who = self.who(rank);
-                self.fail(
-                    FAILED,
-                    format!("{who} {}; ending the job", printable_line(&reason)),
-                );
+                self.blame(FAILED, rank, &printable_line(&reason));
             }
             Report::Stopped { rank } => {
                 let who = self.who(rank);
@@ -186,12 +172,9 @@ impl Job {
             }
             Report::Ended { rank, ended } => self.rank_ended(rank, ended),
             Report::Refused { code, reason } => {
-                let reason = printable_line(&reason);
-                let host = printable(host);
-                self.fail(
-                    code,
-                    format!("cannot start the job on host {host}: {reason}"),
-                );
+                let (host, reason) = (printable(host), printable_line(&reason));
+                let line = format!("cannot start the job on host {host}: {reason}");
+                self.fail(code, line);
             }
             Report::Silent(time) => {
                 let (host, seconds) = (printable(host), time.as_secs_f64());
@@ -207,14 +190,9 @@ impl Job {
                 ));
             }
             Report::Lost { reason } => self.fail(LAUNCH, printable_line(&reason)),
-            Report::Ready { .. } | Report::Output { .. } | Report::InputTaken(_) => {}
-            Report::Counters { .. } => {}
-            Report::Blocked { .. } | Report::Resumed { .. } | Report::Described { .. } => {}
             Report::Quiet => self.node_is_quiet(host),
-            Report::InputClosed | Report::Pong | Report::Below { .. } => {}
-            Report::Calling(_) | Report::Connected => {}
-            // With its time: `signal_elsewhere`.
-            Report::Signalled { .. } => {}
+            // A signal is heard with its time: `signal_elsewhere`.
+            _ => {}
         }
     }
 
@@ -249,6 +227,27 @@ impl Job {
         }
     }
 
+    /// Ends the job for what this rank has done.
+    fn blame(&mut self, code: u8, rank: u32, what: &str) {
+        let line = format!("{} {what}; ending the job", self.who(rank));
+        self.fail(code, line);
+    }
+
+    fn rank(&mut self, rank: u32) -> &mut Rank {
+        &mut self.ranks[rank as usize]
+    }
+
+    /// The numbers of all such ranks.
+    fn which(&self, is: impl Fn(&Rank) -> bool) -> impl Iterator<Item = u32> {
+        let ranks = (0..).zip(&self.ranks);
+        ranks.filter(move |(_, it)| is(it)).map(|(rank, _)| rank)
+    }
+
+    /// The first rank in this phase.
+    fn first_in(&self, phase: Phase) -> Option<u32> {
+        self.which(|rank| rank.phase == phase).next()
+    }
+
     fn say(&mut self, line: String) {
         self.effects.push_back(Effect::Say(line));
     }
@@ -277,7 +276,7 @@ impl Job {
 
     fn enter(&mut self, rank: u32) {
         self.note_init(rank);
-        if let Some(gone) = self.ranks.iter().position(|rank| rank.phase == Phase::Gone) {
+        if let Some(gone) = self.first_in(Phase::Gone) {
             self.fail_for_absence(gone, rank);
         }
     }
@@ -295,26 +294,21 @@ impl Job {
 
     fn note_init(&mut self, rank: u32) {
         self.strangers.remove(&rank);
-        self.ranks[rank as usize].phase = Phase::InMpi;
+        self.rank(rank).phase = Phase::InMpi;
         self.refuse_mixture(rank);
     }
 
     /// A rank that is gone can never take part in the Init that others wait in.
-    fn fail_for_absence(&mut self, gone: usize, waiting: u32) {
-        let who = self.who(u32::try_from(gone).expect("ranks fit in u32"));
-        self.fail(
-            FAILED,
-            format!(
-                "{who} exited without calling MPI_Init, but rank {waiting} waits for it there; \
-             ending the job"
-            ),
-        );
+    fn fail_for_absence(&mut self, gone: u32, waiting: u32) {
+        let what =
+            format!("exited without calling MPI_Init, but rank {waiting} waits for it there");
+        self.blame(FAILED, gone, &what);
     }
 
     /// When every rank has given its card, all get all.
     fn collect(&mut self, rank: u32, card: ByteBuf) {
         self.settle_losses(rank);
-        self.ranks[rank as usize].card = Some(card);
+        self.rank(rank).card = Some(card);
         self.hand_out_cards();
     }
 
@@ -337,39 +331,32 @@ impl Job {
     /// A rank has lost a peer, and is about to finalize without it.
     fn lose(&mut self, rank: u32, lost: u32, reason: &str) {
         if lost as usize >= self.ranks.len() {
-            let who = self.who(rank);
-            return self.fail(
-                FAILED,
-                format!("{who} reported the loss of a rank that does not exist; ending the job"),
-            );
+            let what = "reported the loss of a rank that does not exist";
+            return self.blame(FAILED, rank, what);
         }
-        let losses = &mut self.ranks[rank as usize].losses;
+        let losses = &mut self.rank(rank).losses;
         losses.entry(lost).or_insert_with(|| printable_line(reason));
     }
 
     /// A rank has reported all its losses. If they are most of the job, it is the rank itself that
     /// the others do not reach. What a lost rank reports counts for nothing: it was cut off.
     fn settle_losses(&mut self, rank: u32) {
-        let losses = std::mem::take(&mut self.ranks[rank as usize].losses);
-        if losses.is_empty() || self.ranks[rank as usize].is_lost {
+        let losses = std::mem::take(&mut self.rank(rank).losses);
+        if losses.is_empty() || self.rank(rank).is_lost {
             return;
         }
         let who = self.who(rank);
         if 2 * losses.len() > self.ranks.len() {
-            self.ranks[rank as usize].is_lost = true;
+            self.rank(rank).is_lost = true;
             let (number, all) = (losses.len(), self.ranks.len());
-            return self.note_flaw(
-                FAILED,
-                format!("{who} is cut off: it has lost {number} of {all} ranks, and finalizes"),
-            );
+            let what = format!("is cut off: it has lost {number} of {all} ranks, and finalizes");
+            return self.note_flaw(FAILED, format!("{who} {what}"));
         }
         for (lost, reason) in losses {
-            if !std::mem::replace(&mut self.ranks[lost as usize].is_lost, true) {
+            if !std::mem::replace(&mut self.rank(lost).is_lost, true) {
                 let lost = self.who(lost);
-                self.note_flaw(
-                    FAILED,
-                    format!("{lost} is lost: {reason}; {who} has finalized without it"),
-                );
+                let line = format!("{lost} is lost: {reason}; {who} has finalized without it");
+                self.note_flaw(FAILED, line);
             }
         }
     }
@@ -377,7 +364,7 @@ impl Job {
     /// Notes that a Finalize of this rank failed: the first one only, so that a rank that fails for
     /// ever fills no memory.
     fn finalize_failed(&mut self, rank: u32, reason: &str) {
-        if !std::mem::replace(&mut self.ranks[rank as usize].has_failed, true) {
+        if !std::mem::replace(&mut self.rank(rank).has_failed, true) {
             let (who, reason) = (self.who(rank), printable_line(reason));
             self.note_flaw(FAILED, format!("{who}: MPI_Finalize failed: {reason}"));
         }
@@ -415,25 +402,21 @@ impl Job {
     /// node was ordered to end it.
     fn node_is_quiet(&mut self, host: &str) {
         let host = printable(host);
-        let ranks = self.ranks.iter().enumerate();
-        let lost = ranks.filter(|(_, rank)| rank.host == host && !rank.has_ended);
-        let lost: Vec<usize> = lost.map(|(rank, _)| rank).collect();
+        let lost = self.which(|rank| rank.host == host && !rank.has_ended);
+        let lost: Vec<u32> = lost.collect();
         if !self.is_ending && !lost.is_empty() {
-            let ranks = in_words(&lost);
-            self.fail(
-                LAUNCH,
-                format!(
-                    "host {host} has lost {ranks}: it is done, but never reported how they ended"
-                ),
-            );
+            let what = "it is done, but never reported how they ended";
+            let line = format!("host {host} has lost {}: {what}", in_words(&lost));
+            self.fail(LAUNCH, line);
         }
     }
 
     fn rank_ended(&mut self, rank: u32, ended: Ended) {
-        self.ranks[rank as usize].has_ended = true;
-        if self.ranks[rank as usize].is_lost {
+        let seen = self.rank(rank);
+        seen.has_ended = true;
+        if seen.is_lost {
             // The others go on without it, however it ends.
-            self.ranks[rank as usize].phase = Phase::Gone;
+            seen.phase = Phase::Gone;
         } else {
             self.judge_end(rank, ended);
             self.judge_fence();
@@ -443,38 +426,29 @@ impl Job {
 
     fn judge_end(&mut self, rank: u32, ended: Ended) {
         let who = self.who(rank);
-        let phase = std::mem::replace(&mut self.ranks[rank as usize].phase, Phase::Gone);
+        let phase = std::mem::replace(&mut self.rank(rank).phase, Phase::Gone);
+        let of_signal = |signal| SIGNAL_BASE.saturating_add(u8::try_from(signal).unwrap_or(127));
+        let code = ended.signal().map_or(1, of_signal);
         match (ended, phase) {
-            (Ended::Killed(signal), _) => {
-                let code = SIGNAL_BASE.saturating_add(u8::try_from(signal).unwrap_or(127));
-                self.fail(code, killed_line(&who, signal));
-            }
+            (Ended::Killed(signal), _) => self.fail(code, killed_line(&who, signal)),
             (Ended::LittleStack { limit }, _) => {
                 let kib = limit >> 10;
-                self.fail(
-                    SIGNAL_BASE + 11,
-                    format!(
-                        "{who} was killed by signal 11 (Segmentation fault); its stack may take \
-                         {kib} KiB only, which may be why; ending the job: raise the limit with \
-                         ulimit -s 8192"
-                    ),
+                let line = format!(
+                    "{who} was killed by signal 11 (Segmentation fault); its stack may take {kib} \
+                     KiB only, which may be why; ending the job: raise the limit with ulimit -s \
+                     8192"
                 );
+                self.fail(code, line);
             }
             (Ended::OutOfMemory { limit }, _) => {
-                self.fail(SIGNAL_BASE + 9, format!("{who} {}", for_memory(limit)));
+                self.fail(code, format!("{who} {}", for_memory(limit)));
             }
-            (Ended::Exited(0), Phase::InMpi) => self.fail(
-                FAILED,
-                format!("{who} exited without calling MPI_Finalize; ending the job"),
-            ),
+            (Ended::Exited(0), Phase::InMpi) => {
+                self.blame(FAILED, rank, "exited without calling MPI_Finalize");
+            }
             (Ended::Exited(0), Phase::Silent) => {
-                let waiting = self
-                    .ranks
-                    .iter()
-                    .position(|rank| rank.phase == Phase::InMpi);
-                if let Some(waiting) = waiting {
-                    let waiting = u32::try_from(waiting).expect("ranks fit in u32");
-                    self.fail_for_absence(rank as usize, waiting);
+                if let Some(waiting) = self.first_in(Phase::InMpi) {
+                    self.fail_for_absence(rank, waiting);
                 }
             }
             (Ended::Exited(0), _) => {}
@@ -484,8 +458,8 @@ impl Job {
                 format!("{who} exited with status {code} after MPI_Finalize"),
             ),
             (Ended::Exited(code), _) => {
-                let line = format!("{who} exited with status {code}; ending the job");
-                self.fail(status(code).max(1), line);
+                let what = format!("exited with status {code}");
+                self.blame(status(code).max(1), rank, &what);
             }
         }
     }
@@ -513,9 +487,9 @@ fn for_memory(limit: Option<u64>) -> String {
 }
 
 /// "rank 3", "ranks 0 and 1", "ranks 0, 1, 2 and 5 more".
-fn in_words(ranks: &[usize]) -> String {
+fn in_words(ranks: &[u32]) -> String {
     const NAMED: usize = 8;
-    let names: Vec<String> = ranks.iter().map(usize::to_string).collect();
+    let names: Vec<String> = ranks.iter().map(u32::to_string).collect();
     match &names[..] {
         [] => "no rank".into(),
         [rank] => format!("rank {rank}"),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::failure::{Failure, NOT_EXECUTABLE, USAGE, printable};
+use crate::failure::{Failure, NOT_EXECUTABLE, printable};
 use crate::node::elf::{self, Mpi};
 
 /// What the user asks of ranks, and a program of another MPI does not do.
@@ -28,20 +28,15 @@ pub fn check(program: &Path, shown: &str, size: usize, seal: Option<&str>) -> Re
     let owner = mpi.name();
     let linked = format!("program '{shown}' is linked with {owner} ({library})");
     match (mpi, seal) {
-        (Mpi::OpenMpi, _) => Err(Failure {
-            code: NOT_EXECUTABLE,
-            text: format!(
-                "{linked}: start it with the mpirun of {owner}, or compile it with the mpicc of \
-                 mpi-lite"
-            ),
-        }),
-        (Mpi::Mpich, Some(seal)) => Err(Failure {
-            code: USAGE,
-            text: format!(
-                "{linked}, whose messages {seal} does not protect: compile it with the mpicc of \
-                 mpi-lite, or ask for no seal"
-            ),
-        }),
+        (Mpi::OpenMpi, _) => {
+            let advice = "or compile it with the mpicc of mpi-lite";
+            let text = format!("{linked}: start it with the mpirun of {owner}, {advice}");
+            Err(Failure::new(NOT_EXECUTABLE, text))
+        }
+        (Mpi::Mpich, Some(seal)) => Err(Failure::usage(format!(
+            "{linked}, whose messages {seal} does not protect: compile it with the mpicc of \
+             mpi-lite, or ask for no seal"
+        ))),
         (Mpi::Mpich, None) | (Mpi::Own, _) => Ok(()),
     }
 }

@@ -3,8 +3,9 @@
 use crate::job::allocation::Allocation;
 use std::collections::HashMap;
 
-use crate::cli::args::{Mapping, Options};
 use crate::cli::mapping::RankBy;
+use crate::cli::request::Options;
+use crate::cli::values::Mapping;
 use crate::failure::{Failure, printable};
 use crate::job::hosts::{Host, RANKS_MAX, read_file, read_lines};
 use crate::node::cores::{Machine, list};
@@ -18,14 +19,6 @@ pub struct Place {
     pub is_here: bool,
     /// The ranks on it, ascending.
     pub ranks: Vec<u32>,
-}
-
-impl Place {
-    /// This machine under a second name is the same node.
-    fn absorb(&mut self, other: &Place) {
-        self.ranks.extend(&other.ranks);
-        self.ranks.sort_unstable();
-    }
 }
 
 /// The whole job: nodes that have at least one rank, and how many ranks there are.
@@ -62,11 +55,6 @@ pub fn place(options: &Options, allocation: Option<&Allocation>) -> Result<Place
     if hosts.is_empty() {
         let wanted = options.ranks.filter(|_| !options.refuses_oversubscription);
         let slots = wanted.map_or_else(cpus, |ranks| ranks.saturating_mul(per_rank));
-        let slots = if let Mapping::PerNode(number) = mapping {
-            number
-        } else {
-            slots
-        };
         hosts.push(Host {
             name: "localhost".into(),
             slots: Some(slots),
@@ -78,19 +66,15 @@ pub fn place(options: &Options, allocation: Option<&Allocation>) -> Result<Place
     let size = match options.ranks {
         Some(ranks) => ranks,
         None if total > u64::from(RANKS_MAX) => {
-            return Err(Failure::usage(format!(
-                "the hosts have {total} slots; give -n"
-            )));
+            let line = format!("the hosts have {total} slots; give -n");
+            return Err(Failure::usage(line));
         }
         None => u32::try_from(total).expect("checked against RANKS_MAX"),
     };
     let note = oversubscription(options, size, total, counts_slots)?;
     let ranks = numbered(deal(&slots, size, mapping), options.local.rank_by);
-    let mut placement = Placement::new(size, note);
-    for (host, ranks) in hosts.into_iter().zip(ranks) {
-        placement.add(&host.name, ranks, is_here(&host.name, allocation));
-    }
-    Ok(placement)
+    let hosts = hosts.into_iter().map(|host| host.name).zip(ranks);
+    Ok(Placement::new(size, note).with(hosts, allocation))
 }
 
 /// `--map-by seq`: a rank for each line of the host file.
@@ -122,11 +106,7 @@ fn place_in_sequence(
         hosts[place].1.push(rank);
     }
     let size = u32::try_from(size).expect("a host file has fewer lines");
-    let mut placement = Placement::new(size, None);
-    for (host, ranks) in hosts {
-        placement.add(&host, ranks, is_here(&host, allocation));
-    }
-    Ok(placement)
+    Ok(Placement::new(size, None).with(hosts.into_iter(), allocation))
 }
 
 /// Ranks per part of a host are ranks per host: the other hosts count as machines like this one.
@@ -161,7 +141,8 @@ fn numbered(dealt: Vec<Vec<u32>>, order: Option<RankBy>) -> Vec<Vec<u32>> {
 }
 
 impl Placement {
-    fn new(size: u32, note: Option<String>) -> Placement {
+    /// A job of so many ranks that have no places yet.
+    pub(super) fn new(size: u32, note: Option<String>) -> Placement {
         Placement {
             places: Vec::new(),
             hosts: vec![String::new(); size as usize],
@@ -185,22 +166,35 @@ impl Placement {
         self.places.iter().map(line).collect()
     }
 
-    fn add(&mut self, host: &str, ranks: Vec<u32>, is_here: bool) {
-        for rank in &ranks {
-            self.hosts[*rank as usize] = host.to_string();
+    /// The job with these ranks on each host.
+    fn with(
+        mut self,
+        hosts: impl Iterator<Item = (String, Vec<u32>)>,
+        allocation: Option<&Allocation>,
+    ) -> Placement {
+        for (host, ranks) in hosts.filter(|(_, ranks)| !ranks.is_empty()) {
+            let is_here = is_here(&host, allocation);
+            self.add(Place {
+                host,
+                is_here,
+                ranks,
+            });
         }
-        let place = Place {
-            is_here,
-            host: host.to_string(),
-            ranks,
-        };
-        let here = self
-            .places
-            .iter_mut()
-            .find(|known| known.is_here && place.is_here);
-        match here {
-            _ if place.ranks.is_empty() => {}
-            Some(known) => known.absorb(&place),
+        self
+    }
+
+    /// Adds ranks on a host. This machine under a second name is the same node.
+    pub(super) fn add(&mut self, place: Place) {
+        for rank in &place.ranks {
+            self.hosts[*rank as usize].clone_from(&place.host);
+        }
+        let is_same =
+            |known: &&mut Place| known.is_here && place.is_here || known.host == place.host;
+        match self.places.iter_mut().find(is_same) {
+            Some(known) => {
+                known.ranks.extend(&place.ranks);
+                known.ranks.sort_unstable();
+            }
             None => self.places.push(place),
         }
     }
@@ -261,11 +255,8 @@ fn deal(slots: &[u32], size: u32, mapping: Mapping) -> Vec<Vec<u32>> {
 
 /// Number of CPUs that this process may use.
 fn cpus() -> u32 {
-    std::thread::available_parallelism().map_or(1, |cpus| {
-        u32::try_from(cpus.get())
-            .unwrap_or(RANKS_MAX)
-            .min(RANKS_MAX)
-    })
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    u32::try_from(cpus).map_or(RANKS_MAX, |cpus| cpus.min(RANKS_MAX))
 }
 
 /// Returns true if a host is where `mpirun` runs. Several nodes of an allocation may be one
@@ -286,7 +277,8 @@ fn is_this_machine(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::args::{Request, parse};
+    use crate::cli::args::parse;
+    use crate::cli::request::Request;
 
     fn placed(line: &str) -> Result<Placement, Failure> {
         match parse(line.split(' ').map(Into::into)).unwrap() {

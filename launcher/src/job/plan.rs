@@ -1,53 +1,40 @@
 //! Everything about a job that is decided before anything is started.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::net::IpAddr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use mpi_boot::config::PortRange;
 use mpi_boot::protocol::Secure;
 use serde_bytes::ByteBuf;
 
-use crate::cli::args::{Options, parse_port_range, parse_secure, parse_transport};
 use crate::cli::contradiction::{self, Way};
 use crate::cli::datagrams;
 use crate::cli::network::{self, Wanted};
 use crate::cli::part::Part;
+use crate::cli::request::Options;
+use crate::cli::values::Readers;
+use crate::cli::words;
 use crate::failure::Failure;
 use crate::job::environment::{self, Export, Variable};
-use crate::job::input::Readers;
 use crate::job::other_mpi::{self, Wishes};
 use crate::job::place::{Place, Placement};
 use crate::job::preload::Preload;
 use crate::job::program;
 use crate::job::programs;
-use crate::node::binding;
+use crate::remote::proof::random;
 use crate::remote::silence;
 use crate::reports::stall::settings::Settings;
 use crate::reports::verbose;
-use crate::wire::{Asked, Environment, JobKey, Program, Start};
+use crate::wire::{Asked, Environment, Input, JobKey, Program, Start};
 
 /// What asks for a seal where no option does.
 const SECURE: &str = "MPILITE_SECURE";
 
 /// What names the ports of ranks.
 const PORT_RANGE: &str = "MPILITE_PORT_RANGE";
-
-/// A program of the job.
-#[derive(Debug)]
-struct Planned {
-    file: PathBuf,
-    /// The file was found in PATH.
-    is_from_path: bool,
-    /// The name first.
-    arguments: Vec<ByteBuf>,
-    /// The place of its environments.
-    environment: usize,
-    directory: PathBuf,
-    path: Option<OsString>,
-}
 
 /// A job that is ready to be started.
 #[derive(Debug)]
@@ -56,14 +43,11 @@ pub struct Plan {
     pub placement: Placement,
     /// The bad network, if the user asks for one.
     pub network: Option<Wanted>,
-    key: JobKey,
-    number: u64,
-    secure: Secure,
     /// What a program of another MPI does not do.
     pub wishes: Wishes,
-    transport: String,
-    interface: Option<Asked>,
-    programs: Vec<Planned>,
+    /// What all nodes are told alike.
+    common: Start,
+    programs: Vec<Program>,
     /// The program of each rank.
     program_of: Vec<u32>,
     /// Different ones, each for this host and for others.
@@ -71,11 +55,6 @@ pub struct Plan {
     readers: Readers,
     prefix: Option<PathBuf>,
     preloads: bool,
-    wants_counters: bool,
-    blocked_after_ms: u32,
-    silent_for: Option<Duration>,
-    binding: Option<binding::Wish>,
-    reports_bindings: bool,
 }
 
 impl Plan {
@@ -83,7 +62,9 @@ impl Plan {
     #[must_use]
     pub fn program_lines(&self, is_verbose: bool) -> Vec<String> {
         let programs = self.programs.iter().zip(1..).filter(|_| is_verbose);
-        let lines = programs.map(|(it, number)| verbose::program(number, &it.file, &it.directory));
+        let lines = programs.map(|(it, number)| {
+            verbose::program(number, path_of(&it.file), path_of(&it.directory))
+        });
         lines.collect()
     }
 
@@ -117,29 +98,44 @@ impl Plan {
             let is_here = runs_here(&placement, &program_of, number);
             let environment = environment_of(part, options, &forced);
             check_settings(&environment[0])?;
-            planned.push(Planned {
+            planned.push(Program {
+                number,
                 environment: place_in(&mut environments, environment),
                 ..plan_program(part, (is_here, options.preloads), job)?
             });
         }
-        Ok(Plan {
-            key: JobKey(random()?),
-            number: u64::from_le_bytes(random()?),
+        let common = Start {
+            job: u64::from_le_bytes(random("the job key")?),
+            hosts: placement.hosts.clone(),
+            key: JobKey(random("the job key")?),
             secure,
-            wishes: wishes(options, seal.clone()),
             transport: transport(options, &placement, network.as_ref(), seal.as_deref())?,
             interface: interface(options),
+            has_other_nodes: placement.places.len() > 1,
+            wants_counters: options.stats.is_some(),
+            blocked_after_ms: Settings::new(options)?.blocked_after_ms(),
+            silent_for: silence::limit()?,
+            binding: options.binding()?,
+            reports_bindings: options.reports_bindings,
+            // Of one node: see `start`.
+            node: 0,
+            ranks: Vec::new(),
+            address: None,
+            programs: Vec::new(),
+            program_of: Vec::new(),
+            environments: Vec::new(),
+            libraries: None,
+            input: Input::Nothing,
+        };
+        Ok(Plan {
+            common,
+            wishes: wishes(options, seal),
             programs: planned,
             program_of,
             environments,
             readers: options.readers,
             prefix: options.prefix.clone(),
             preloads: options.preloads,
-            wants_counters: options.stats.is_some(),
-            blocked_after_ms: Settings::new(options)?.blocked_after_ms(),
-            silent_for: silence::limit()?,
-            binding: options.binding()?,
-            reports_bindings: options.reports_bindings,
             network,
             placement,
         })
@@ -147,7 +143,7 @@ impl Plan {
 
     /// Returns true if the user asks for a seal that needs a secret key.
     pub fn is_sealed(&self) -> bool {
-        self.secure != Secure::Cookie
+        self.common.secure != Secure::Cookie
     }
 
     /// Sets a variable of the ranks of this host.
@@ -162,66 +158,36 @@ impl Plan {
     /// The order for one node. `address` is its own as far as `mpirun` knows it.
     pub fn start(&self, number: usize, address: Option<IpAddr>) -> Start {
         let place = &self.placement.places[number];
-        let numbers = place.ranks.iter();
-        let numbers: Vec<u32> = numbers
-            .map(|rank| self.program_of[*rank as usize])
-            .collect();
         // Only what ranks of this node run.
-        let mut listed = numbers.clone();
-        listed.sort_unstable();
-        listed.dedup();
-        let place_of = |number| listed.partition_point(|known| known < number);
+        let listed = self.programs_of(place);
+        let place_of = |rank: &u32| {
+            let number = self.program_of[*rank as usize];
+            let place = listed.partition_point(|known| *known < number);
+            u32::try_from(place).expect("fewer programs than ranks")
+        };
+        let programs = listed.iter().map(|it| self.programs[*it as usize].clone());
+        let environments = self.environments.iter();
+        let environments =
+            environments.map(|[here, elsewhere]| if place.is_here { here } else { elsewhere });
+        let prefix = self.prefix.as_ref().filter(|_| !place.is_here);
         Start {
             node: u32::try_from(number).expect("fewer nodes than ranks"),
-            job: self.number,
             ranks: place.ranks.clone(),
-            hosts: self.placement.hosts.clone(),
-            key: self.key,
-            secure: self.secure,
-            transport: self.transport.clone(),
-            interface: self.interface.clone(),
-            has_other_nodes: self.placement.places.len() > 1,
             address,
-            program_of: numbers
-                .iter()
-                .map(|number| u32::try_from(place_of(number)).expect("fewer programs than ranks"))
-                .collect(),
-            programs: listed.iter().map(|number| self.program(*number)).collect(),
-            environments: self
-                .environments
-                .iter()
-                .map(|[here, elsewhere]| if place.is_here { here } else { elsewhere })
-                .cloned()
-                .collect(),
-            libraries: self
-                .prefix
-                .as_ref()
-                .filter(|_| !place.is_here)
-                .map(|prefix| {
-                    let libraries = prefix.join("lib");
-                    ByteBuf::from(libraries.as_os_str().as_bytes())
-                }),
+            program_of: place.ranks.iter().map(place_of).collect(),
+            programs: programs.collect(),
+            environments: environments.cloned().collect(),
+            libraries: prefix.map(|prefix| bytes_of(prefix.join("lib"))),
             input: self.readers.input_of(place, self.placement.size),
-            wants_counters: self.wants_counters,
-            blocked_after_ms: self.blocked_after_ms,
-            silent_for: self.silent_for,
-            binding: self.binding,
-            reports_bindings: self.reports_bindings,
+            ..self.common.clone()
         }
     }
 
-    fn program(&self, number: u32) -> Program {
-        let planned = &self.programs[number as usize];
-        let bytes = |text: &OsStr| ByteBuf::from(text.as_bytes());
-        Program {
-            number,
-            file: bytes(planned.file.as_os_str()),
-            is_from_path: planned.is_from_path,
-            arguments: planned.arguments.clone(),
-            environment: u32::try_from(planned.environment).expect("one for each program at most"),
-            directory: bytes(planned.directory.as_os_str()),
-            path: planned.path.as_deref().map(bytes),
-        }
+    /// The numbers of the programs that ranks of this place run.
+    fn programs_of(&self, place: &Place) -> Vec<u32> {
+        let ranks = place.ranks.iter();
+        let numbers: BTreeSet<u32> = ranks.map(|rank| self.program_of[*rank as usize]).collect();
+        numbers.into_iter().collect()
     }
 
     /// The nodes with ranks that read our input and do not have it themselves.
@@ -244,16 +210,17 @@ impl Plan {
         if !self.preloads {
             return Ok(Preload::default());
         }
-        let programs: Vec<(u32, &Path)> = (0..)
-            .zip(self.programs.iter().map(|planned| &*planned.file))
-            .collect();
-        let needs = self.placement.places.iter().map(|place| {
-            let ranks = place.ranks.iter().filter(|_| !place.is_here);
-            let mut numbers: Vec<u32> = ranks.map(|rank| self.program_of[*rank as usize]).collect();
-            numbers.sort_unstable();
-            numbers.dedup();
-            numbers
-        });
+        let programs = self.programs.iter();
+        let programs: Vec<(u32, &Path)> =
+            programs.map(|it| (it.number, path_of(&it.file))).collect();
+        let needs = self
+            .placement
+            .places
+            .iter()
+            .map(|place| match place.is_here {
+                true => Vec::new(),
+                false => self.programs_of(place),
+            });
         Preload::new(&programs, &needs.collect::<Vec<_>>())
     }
 }
@@ -288,20 +255,21 @@ fn check_settings(environment: &Environment) -> Result<(), Failure> {
 }
 
 /// The place of an item in a list of different ones, which it is added to if it is new.
-fn place_in<T: PartialEq>(list: &mut Vec<T>, item: T) -> usize {
+fn place_in<T: PartialEq>(list: &mut Vec<T>, item: T) -> u32 {
     let known = list.iter().position(|known| *known == item);
-    known.unwrap_or_else(|| {
+    let place = known.unwrap_or_else(|| {
         list.push(item);
         list.len() - 1
-    })
+    });
+    u32::try_from(place).expect("one for each program at most")
 }
 
-/// Finds a program, and where it shall run; its environment is not chosen yet.
+/// Finds a program, and where it shall run; its number and environment are not chosen yet.
 fn plan_program(
     part: &Part,
     (is_here, is_sent): (bool, bool),
     job: (u32, Option<&str>),
-) -> Result<Planned, Failure> {
+) -> Result<Program, Failure> {
     let here = std::env::current_dir()
         .map_err(|error| Failure::launch(format!("the current directory is gone: {error}")))?;
     // `--wdir` and `--path` count from where we are.
@@ -318,13 +286,14 @@ fn plan_program(
     let words = name.chain(part.arguments.iter().map(OsString::as_os_str));
     let places = (&*directory, path.as_deref());
     let file = find_program(part, places, is_here || is_sent, job)?;
-    Ok(Planned {
+    Ok(Program {
+        number: 0,
         is_from_path: program::is_from_path(&part.program, &file, &directory),
-        file,
-        arguments: words.map(|word| ByteBuf::from(word.as_bytes())).collect(),
+        file: bytes_of(file),
+        arguments: words.map(bytes_of).collect(),
         environment: 0,
-        directory,
-        path,
+        directory: bytes_of(directory),
+        path: path.map(bytes_of),
     })
 }
 
@@ -369,7 +338,7 @@ fn secure(options: &Options) -> Result<(Secure, String), Failure> {
     let Some((by, value)) = of_variable(options, SECURE) else {
         return Ok((Secure::Cookie, String::new()));
     };
-    let secure = parse_secure(&by, &value)?;
+    let secure = words::secure(&by, &value)?;
     Ok((secure, format!("{by}{secure}")))
 }
 
@@ -397,7 +366,7 @@ fn ports(options: &Options) -> Result<Option<PortRange>, Failure> {
         return Ok(options.port_range);
     }
     let variable = of_variable(options, PORT_RANGE);
-    let range = variable.map(|(by, value)| parse_port_range(&value, by.trim_end_matches('=')));
+    let range = variable.map(|(by, value)| words::port_range(&value, by.trim_end_matches('=')));
     range.transpose()
 }
 
@@ -411,7 +380,7 @@ fn transport(
     let (asked, transport) = match (&options.transport, variable) {
         (Some(transport), _) => ("--transport ".into(), transport.clone()),
         (None, Some((by, value))) => {
-            let transport = parse_transport(&by, &value)?;
+            let transport = words::transport(&by, &value)?;
             (by, transport)
         }
         (None, None) => (String::new(), "auto".into()),
@@ -447,17 +416,18 @@ fn interface(options: &Options) -> Option<Asked> {
         .or_else(of_setting)
 }
 
-fn random<const BYTES: usize>() -> Result<[u8; BYTES], Failure> {
-    let mut bytes = [0; BYTES];
-    getrandom::fill(&mut bytes)
-        .map_err(|error| Failure::launch(format!("no random numbers for the job key: {error}")))?;
-    Ok(bytes)
+/// Any name or text as it goes to a node.
+fn bytes_of(text: impl AsRef<OsStr>) -> ByteBuf {
+    ByteBuf::from(text.as_ref().as_bytes())
+}
+
+fn path_of(bytes: &ByteBuf) -> &Path {
+    Path::new(OsStr::from_bytes(bytes))
 }
 
 fn to_wire(variables: &[Variable]) -> Vec<(ByteBuf, ByteBuf)> {
-    let bytes = |text: &OsString| ByteBuf::from(text.as_bytes());
+    let variables = variables.iter();
     variables
-        .iter()
-        .map(|(name, value)| (bytes(name), bytes(value)))
+        .map(|(name, value)| (bytes_of(name), bytes_of(value)))
         .collect()
 }

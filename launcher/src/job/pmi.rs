@@ -41,7 +41,7 @@ impl Job {
             Event::Fence(puts) => self.collect_puts(rank, puts),
             Event::Finalized => {
                 self.pmi.foreign.remove(&rank);
-                self.ranks[rank as usize].phase = Phase::Finalized;
+                self.rank(rank).phase = Phase::Finalized;
             }
             Event::Abort { code, message } => self.abort(rank, code, &message),
             Event::Name(ask) => {
@@ -70,29 +70,24 @@ impl Job {
 
     /// Ends the job if this rank meets one of another MPI: they do not find each other.
     pub(super) fn refuse_mixture(&mut self, rank: u32) {
-        let ranks = (0..).zip(&self.ranks);
-        let in_mpi = ranks.filter(|(_, seen)| seen.phase == Phase::InMpi);
-        let mut others = in_mpi.map(|(other, _)| other);
-        let foreign = &self.pmi.foreign;
-        if foreign.is_empty() || foreign.len() == others.clone().count() {
+        if self.pmi.foreign.is_empty() {
             return;
         }
-        let is_foreign = |rank: u32| foreign.contains(&rank);
-        let Some(other) = others.find(|other| is_foreign(*other) != is_foreign(rank)) else {
-            return;
-        };
+        let is_foreign = |rank: u32| self.pmi.foreign.contains(&rank);
+        let mut in_mpi = self.which(|seen| seen.phase == Phase::InMpi);
+        let other = in_mpi.find(|other| is_foreign(*other) != is_foreign(rank));
+        drop(in_mpi);
+        let Some(other) = other else { return };
         let (foreign, own) = match is_foreign(rank) {
             true => (rank, other),
             false => (other, rank),
         };
         let (foreign, own) = (self.who(foreign), self.who(own));
-        self.fail(
-            FAILED,
-            format!(
-                "{foreign} runs a program of another MPI (it uses PMI), but {own} one of mpi-lite: \
-                 compile both with the same mpicc; ending the job"
-            ),
+        let line = format!(
+            "{foreign} runs a program of another MPI (it uses PMI), but {own} one of mpi-lite: \
+             compile both with the same mpicc; ending the job"
         );
+        self.fail(FAILED, line);
     }
 
     /// When every rank is in the fence, all get what all have put.
@@ -102,10 +97,8 @@ impl Job {
         self.pmi.puts.extend(puts);
         if self.pmi.bytes > FENCE_MAX {
             self.pmi.puts = Vec::new();
-            return self.fail(
-                FAILED,
-                format!("the ranks put more than {FENCE_MAX} bytes by PMI; ending the job"),
-            );
+            let line = format!("the ranks put more than {FENCE_MAX} bytes by PMI; ending the job");
+            return self.fail(FAILED, line);
         }
         if self.pmi.waiting.len() == self.ranks.len() && !self.is_ending {
             self.pmi.waiting.clear();
@@ -118,17 +111,10 @@ impl Job {
 
     /// Ends the job if ranks wait in the fence for one that is gone.
     pub(super) fn judge_fence(&mut self) {
-        let gone = self.ranks.iter().position(|rank| rank.phase == Phase::Gone);
         let waiting = self.pmi.waiting.first().copied();
-        if let (Some(gone), Some(waiting)) = (gone, waiting) {
-            let who = self.who(u32::try_from(gone).expect("ranks fit in u32"));
-            self.fail(
-                FAILED,
-                format!(
-                    "{who} has ended, but rank {waiting} waits for it in a barrier of PMI; ending \
-                     the job"
-                ),
-            );
+        if let (Some(gone), Some(waiting)) = (self.first_in(Phase::Gone), waiting) {
+            let what = format!("has ended, but rank {waiting} waits for it in a barrier of PMI");
+            self.blame(FAILED, gone, &what);
         }
     }
 }
@@ -247,12 +233,9 @@ mod tests {
         let (name, port) = ("s".to_string(), "p".to_string());
         event(&mut job, 0, Event::Init);
         event(&mut job, 1, Event::Init);
-        let publish = Ask::Publish {
-            name: name.clone(),
-            port,
-        };
+        let publish = Ask::Publish(name.clone(), port);
         event(&mut job, 0, Event::Name(publish));
-        event(&mut job, 1, Event::Name(Ask::Lookup { name }));
+        event(&mut job, 1, Event::Name(Ask::Lookup(name)));
         let answers = commands(&mut job);
         let answer = Ok("p".to_string());
         assert_eq!(answers[1], Command::Named { rank: 1, answer });

@@ -3,6 +3,7 @@
 //! No more is on the way to a host than it has read lately, so that the signs of life do not wait
 //! behind it for long.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -32,10 +33,9 @@ struct Sent {
 /// How far a node has got.
 #[derive(Debug, Default)]
 struct Course {
-    /// The programs that it needs, by their places.
-    needs: Vec<usize>,
-    /// Which of them is being sent.
-    current: usize,
+    /// The programs that it still needs, by their places.
+    needs: VecDeque<usize>,
+    /// How much of the first one was sent.
     offset: u64,
 }
 
@@ -64,13 +64,11 @@ impl Preload {
         let place = |number: &u32| sent.iter().position(|it| it.number == *number);
         let course = |needs: &Vec<u32>| Course {
             needs: needs.iter().filter_map(place).collect(),
-            ..Course::default()
+            offset: 0,
         };
         let courses = needs.iter().map(course).collect();
-        Ok(Preload {
-            programs: sent,
-            courses,
-        })
+        let programs = sent;
+        Ok(Preload { programs, courses })
     }
 
     /// The next piece for a node, if there is one.
@@ -81,12 +79,12 @@ impl Preload {
     pub fn piece(&mut self, node: usize) -> Option<Result<Order, String>> {
         let course = self.courses.get_mut(node)?;
         loop {
-            let place = course.needs.get(course.current)?;
+            let place = course.needs.front()?;
             let Sent { number, path, file } = &self.programs[*place];
             let mut bytes = vec![0; PIECE];
             match file.read_at(&mut bytes, course.offset) {
                 Ok(0) => {
-                    course.current += 1;
+                    course.needs.pop_front();
                     course.offset = 0;
                 }
                 Ok(length) => {
@@ -108,8 +106,7 @@ impl Preload {
 
     /// Returns true if every node has been sent everything.
     pub fn is_done(&self) -> bool {
-        let is_done = |course: &Course| course.current >= course.needs.len();
-        self.courses.iter().all(is_done)
+        self.courses.iter().all(|course| course.needs.is_empty())
     }
 }
 

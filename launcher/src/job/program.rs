@@ -1,7 +1,7 @@
 //! Finding the program, and saying in words why it cannot be run.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{File, FileType};
+use std::fs::{File, FileType, Metadata};
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
@@ -43,10 +43,7 @@ pub fn find(name: &OsStr, directory: &Path, path: Option<&OsStr>) -> Result<Path
     }
     Err(first_obstacle.unwrap_or_else(|| {
         let shown = printable(&name.to_string_lossy());
-        Failure {
-            code: NOT_FOUND,
-            text: format!("program '{shown}' is not in PATH"),
-        }
+        Failure::new(NOT_FOUND, format!("program '{shown}' is not in PATH"))
     }))
 }
 
@@ -88,27 +85,24 @@ pub fn check_directory(directory: &Path, is_asked: bool) -> Result<(), Failure> 
 fn check(file: &Path) -> Result<(), Failure> {
     let shown = printable(&file.to_string_lossy());
     let metadata = std::fs::metadata(file).map_err(|error| unreached(file, &shown, &error))?;
-    if metadata.is_dir() {
-        return Err(refused(format!("'{shown}' is a directory, not a program")));
-    }
-    // Nobody may ever write to a pipe, so it is not even opened.
-    if !metadata.is_file() {
-        return Err(refused(format!(
-            "'{shown}' is {}, not a program",
-            kind(metadata.file_type())
-        )));
-    }
+    let obstacle = match kind(metadata.file_type()) {
+        // Nobody may ever write to a pipe, so it is not even opened.
+        Some(kind) => Some(format!("'{shown}' is {kind}, not a program")),
+        None => obstacle(file, &metadata).map(|what| format!("program '{shown}'{what}")),
+    };
+    obstacle.map_or(Ok(()), |text| Err(Failure::new(NOT_EXECUTABLE, text)))
+}
+
+/// Says why a file of bytes cannot be executed, as the end of a line that begins with its name.
+fn obstacle(file: &Path, metadata: &Metadata) -> Option<String> {
     if metadata.permissions().mode() & 0o111 == 0 {
-        return Err(refused(format!(
-            "program '{shown}' is not executable (chmod +x makes it so)"
-        )));
+        return Some(" is not executable (chmod +x makes it so)".into());
     }
     if nix::unistd::access(file, nix::unistd::AccessFlags::X_OK).is_err() {
-        return Err(refused(format!(
-            "program '{shown}' is not executable for this user, or not on this file system"
-        )));
+        let what = " is not executable for this user, or not on this file system";
+        return Some(what.into());
     }
-    check_start(file, &shown)
+    obstacle_at_start(file)
 }
 
 /// Why nothing is known of a file.
@@ -127,88 +121,74 @@ fn unreached(file: &Path, shown: &str, error: &std::io::Error) -> Failure {
         ),
         _ => (NOT_EXECUTABLE, format!("cannot be reached: {error}")),
     };
-    Failure {
-        code,
-        text: format!("program '{shown}' {what}"),
-    }
+    Failure::new(code, format!("program '{shown}' {what}"))
 }
 
-/// What a file is that is neither a file of bytes nor a directory.
-fn kind(of: FileType) -> &'static str {
+/// What a file is that has no bytes.
+fn kind(of: FileType) -> Option<&'static str> {
     match () {
-        () if of.is_fifo() => "a named pipe",
-        () if of.is_socket() => "a socket",
-        () => "a device",
+        () if of.is_file() => None,
+        () if of.is_dir() => Some("a directory"),
+        () if of.is_fifo() => Some("a named pipe"),
+        () if of.is_socket() => Some("a socket"),
+        () => Some("a device"),
     }
 }
 
 /// Looks at the first bytes: the C library would hand a foreign binary to a shell.
-fn check_start(file: &Path, shown: &str) -> Result<(), Failure> {
+fn obstacle_at_start(file: &Path) -> Option<String> {
     let mut start = [0; 256];
     // An executable file need not be readable.
-    let Ok(length) = File::open(file).and_then(|mut file| file.read(&mut start)) else {
-        return Ok(());
-    };
-    let start = &start[..length];
+    let length = File::open(file).and_then(|mut file| file.read(&mut start));
+    let start = &start[..length.ok()?];
     if start.is_empty() {
-        return Err(refused(format!("program '{shown}' is an empty file")));
+        return Some(" is an empty file".into());
     }
     if let Some(line) = start.strip_prefix(b"#!") {
-        return check_interpreter(line, shown);
+        return obstacle_of_script(line);
     }
-    match start.starts_with(elf::MAGIC) {
-        true => check_binary(start, file, shown),
-        false => Ok(()),
-    }
+    let is_binary = start.starts_with(elf::MAGIC);
+    is_binary.then(|| obstacle_of_binary(start, file)).flatten()
 }
 
 /// Checks a file that begins as an ELF file does.
-fn check_binary(start: &[u8], file: &Path, shown: &str) -> Result<(), Failure> {
-    let cut = || {
-        refused(format!(
-            "program '{shown}' is cut off: copy or build it again"
-        ))
+fn obstacle_of_binary(start: &[u8], file: &Path) -> Option<String> {
+    let cut = || Some(" is cut off: copy or build it again".into());
+    let Some(machine) = start.get(18..20) else {
+        return cut();
     };
-    let machine: [u8; 2] = match start.get(18..20).and_then(|bytes| bytes.try_into().ok()) {
-        Some(machine) => machine,
-        None => return Err(cut()),
-    };
-    let is_big = start[5] == 2;
+    let machine: [u8; 2] = machine.try_into().expect("they are two");
+    let (is_big, has_64_bits) = (start[5] == 2, start[4] == 2);
     let machine = match is_big {
         true => u16::from_be_bytes(machine),
         false => u16::from_le_bytes(machine),
     };
     if machine != own_machine() || is_big != cfg!(target_endian = "big") {
         let (its, own) = (elf::machine_name(machine), std::env::consts::ARCH);
-        return Err(refused(format!(
-            "program '{shown}' is built for another kind of machine ({its}) than this one ({own})"
-        )));
+        return Some(format!(
+            " is built for another kind of machine ({its}) than this one ({own})"
+        ));
     }
-    let has_64_bits = start[4] == 2;
-    match has_64_bits && elf::is_cut_off(file) {
-        true => Err(cut()),
-        false => Ok(()),
-    }
+    (has_64_bits && elf::is_cut_off(file)).then(cut).flatten()
 }
 
-fn check_interpreter(line: &[u8], shown: &str) -> Result<(), Failure> {
+fn obstacle_of_script(line: &[u8]) -> Option<String> {
     let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
     // As the kernel reads it: blanks separate, a carriage return belongs to the name.
     let mut words = line.split(|byte| b" \t".contains(byte));
     let name = words.find(|word| !word.is_empty()).unwrap_or_default();
     let interpreter = Path::new(OsStr::from_bytes(name));
     if name.is_empty() || interpreter.exists() {
-        return Ok(());
+        return None;
     }
-    let hint = if line.ends_with(b"\r") {
-        " (the file has CRLF line ends)"
-    } else {
-        ""
+    let hint = match line.ends_with(b"\r") {
+        true => " (the file has CRLF line ends)",
+        false => "",
     };
     let interpreter = printable(&interpreter.to_string_lossy());
-    Err(refused(format!(
-        "program '{shown}': its interpreter '{interpreter}' does not exist{hint}"
-    )))
+    Some(format!(
+        ": its interpreter '{interpreter}' does not exist{hint}"
+    ))
 }
 
 /// The machine number of ELF files for this machine.
@@ -227,11 +207,4 @@ fn own_machine_from_file() -> u16 {
     let mut start = [0; 20];
     let read = File::open("/proc/self/exe").and_then(|mut file| file.read_exact(&mut start));
     read.map_or(0, |()| u16::from_le_bytes([start[18], start[19]]))
-}
-
-fn refused(text: String) -> Failure {
-    Failure {
-        code: NOT_EXECUTABLE,
-        text,
-    }
 }

@@ -1,8 +1,8 @@
 //! Where the programs of a job run: their ranks are dense, in the order of the programs, and each
 //! program may have hosts of its own.
 
-use crate::cli::args::Options;
 use crate::cli::part::at;
+use crate::cli::request::Options;
 use crate::failure::Failure;
 use crate::job::allocation::Allocation;
 use crate::job::place::{self, Place, Placement};
@@ -18,12 +18,7 @@ pub fn place(options: &Options, allocation: Option<&Allocation>) -> Result<Place
     }
     let ranks = ranks(options);
     let size = options.ranks.unwrap_or(0);
-    let mut whole = Placement {
-        places: Vec::new(),
-        hosts: vec![String::new(); size as usize],
-        size,
-        note: None,
-    };
+    let mut whole = Placement::new(size, None);
     // Those without hosts of their own share the hosts of the job.
     let shared = options.programs.iter().zip(&ranks);
     let shared = shared.filter(|(part, _)| part.hosts.is_empty());
@@ -79,33 +74,25 @@ fn with_ranks(options: &Options, ranks: &[u32]) -> Options {
 
 /// Adds the places of a group, of which rank `i` is `ranks[i]` of the job.
 fn merge(whole: &mut Placement, group: &Placement, ranks: &[u32]) {
-    let of_job = |rank: &u32| ranks[*rank as usize];
+    for place in &group.places {
+        let of_job = place.ranks.iter().map(|rank| ranks[*rank as usize]);
+        whole.add(Place {
+            ranks: of_job.collect(),
+            ..place.clone()
+        });
+    }
+    // A rank keeps the name that was used for it, also if its node has another one.
     for (host, rank) in group.hosts.iter().zip(ranks) {
         whole.hosts[*rank as usize].clone_from(host);
     }
-    for place in &group.places {
-        let added: Vec<u32> = place.ranks.iter().map(of_job).collect();
-        let is_same =
-            |known: &&mut Place| known.is_here && place.is_here || known.host == place.host;
-        match whole.places.iter_mut().find(is_same) {
-            Some(known) => {
-                known.ranks.extend(added);
-                known.ranks.sort_unstable();
-            }
-            None => whole.places.push(Place {
-                ranks: added,
-                ..place.clone()
-            }),
-        }
-    }
-    let note = group.note.clone();
-    whole.note = whole.note.take().or(note);
+    whole.note = whole.note.take().or_else(|| group.note.clone());
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::args::{Request, parse};
+    use crate::cli::args::parse;
+    use crate::cli::request::Request;
 
     fn options(line: &str) -> Options {
         match parse(line.split(' ').map(Into::into)).unwrap() {

@@ -159,9 +159,7 @@ impl Job {
     }
 
     fn warn_of_end(&mut self, left: Duration) {
-        let ranks = self.ranks.iter().enumerate();
-        let running = ranks.filter(|(_, rank)| !rank.has_ended);
-        let running: Vec<usize> = running.map(|(rank, _)| rank).collect();
+        let running: Vec<u32> = self.which(|rank| !rank.has_ended).collect();
         let what = match running.is_empty() {
             true => "what the ranks have started or written".into(),
             false => in_words(&running),

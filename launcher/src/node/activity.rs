@@ -1,7 +1,7 @@
 //! What the processes of a rank are doing, as the system shows it in `/proc`.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use nix::unistd::Pid;
@@ -16,6 +16,8 @@ const THREADS_MAX: usize = 256;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Process {
     pub(super) state: char,
+    /// Its process group.
+    pub(super) group: i32,
     /// Processor time, of the program and of the system for it.
     pub(super) used: Duration,
 }
@@ -25,7 +27,8 @@ impl Process {
         Process::read(Path::new(&format!("/proc/{pid}")))
     }
 
-    fn read(folder: &Path) -> Option<Process> {
+    /// What the folder of a process or of a thread in `/proc` shows.
+    pub(super) fn read(folder: &Path) -> Option<Process> {
         let text = std::fs::read(folder.join("stat")).ok()?;
         Process::parse(&String::from_utf8_lossy(&text))
     }
@@ -35,9 +38,11 @@ impl Process {
         let (_, fields) = text.rsplit_once(')')?;
         let fields: Vec<&str> = fields.split_ascii_whitespace().collect();
         let ticks = |field: usize| fields.get(field)?.parse::<u64>().ok();
+        let group = fields.get(2)?.parse().ok()?;
         let used = ticks(11)?.checked_add(ticks(12)?)?;
         Some(Process {
             state: fields.first()?.chars().next()?,
+            group,
             used: Duration::from_millis(used.checked_mul(TICK_MS)?),
         })
     }
@@ -46,6 +51,23 @@ impl Process {
     fn is_asleep(self) -> bool {
         !matches!(self.state, 'R' | 'D')
     }
+}
+
+/// The folders of the threads of a process.
+fn tasks_of(process: &Path) -> impl Iterator<Item = PathBuf> {
+    let tasks = std::fs::read_dir(process.join("task"))
+        .into_iter()
+        .flatten();
+    tasks.flatten().map(|task| task.path())
+}
+
+/// The children of the process with this folder; none where the kernel does not list them.
+pub(super) fn children_of(process: &Path) -> Vec<Pid> {
+    let lists = tasks_of(process).map(|task| std::fs::read_to_string(task.join("children")));
+    let lists: Vec<String> = lists.flatten().collect();
+    let lists = lists.join(" ");
+    let numbers = lists.split_ascii_whitespace().flat_map(str::parse);
+    numbers.map(Pid::from_raw).collect()
 }
 
 /// The threads of a rank and of what it has started, by number.
@@ -58,21 +80,17 @@ impl Activity {
     /// What the threads of `pid` and of its children do now; `None` if the system does not show it.
     pub(super) fn of(pid: Pid) -> Option<Activity> {
         let mut activity = Activity::default();
-        let mut processes = vec![pid.as_raw()];
+        let mut processes = vec![pid];
         while let Some(process) = processes.pop() {
-            let tasks = std::fs::read_dir(format!("/proc/{process}/task"));
-            for task in tasks.into_iter().flatten().flatten() {
-                let number = task.file_name().to_string_lossy().parse().ok();
-                let state = Process::read(&task.path());
-                activity.threads.extend(number.zip(state));
-                let children = std::fs::read_to_string(task.path().join("children"));
-                let children = children.unwrap_or_default();
-                let children = children.split_ascii_whitespace();
-                processes.extend(children.filter_map(|child| child.parse::<i32>().ok()));
+            let folder = PathBuf::from(format!("/proc/{process}"));
+            for task in tasks_of(&folder) {
+                let number = task.file_name()?.to_str()?.parse().ok();
+                activity.threads.extend(number.zip(Process::read(&task)));
                 if activity.threads.len() >= THREADS_MAX {
                     return Some(activity);
                 }
             }
+            processes.extend(children_of(&folder));
         }
         (!activity.threads.is_empty()).then_some(activity)
     }
@@ -101,6 +119,7 @@ pub(super) mod tests {
     pub(in super::super) fn activity(threads: &[(char, u64)]) -> Activity {
         let threads = threads.iter().map(|(state, used_ms)| Process {
             state: *state,
+            group: 1,
             used: Duration::from_millis(*used_ms),
         });
         Activity {
@@ -113,6 +132,7 @@ pub(super) mod tests {
         let line = "42 (a) R (b)) T 1 42 42 0 -1 4194560 90 0 0 0 150 50 0 0 20 0 1 0 7 0 0";
         let process = Process {
             state: 'T',
+            group: 42,
             used: Duration::from_secs(2),
         };
         assert_eq!(Process::parse(line), Some(process));

@@ -76,9 +76,10 @@ impl<'a> Supply<'a> {
         let takes_smaller = wish.by < wish.to && width == 1;
         let unit = if takes_smaller { wish.by } else { wish.to };
         let units = machine.parts(unit);
-        let homes = match wish.by > unit {
-            true => machine.parts(wish.by),
-            false => machine.parts(Object::Board),
+        let home = if wish.by > unit {
+            wish.by
+        } else {
+            Object::Board
         };
         let of_home = |home: &Part| {
             let is_in = |place: &usize| overlap(&units[*place].cpus, &home.cpus);
@@ -90,7 +91,7 @@ impl<'a> Supply<'a> {
             targets: machine.parts(wish.to),
             taken: vec![0; units.len()],
             room: if wish.by == unit { per_part } else { 1 },
-            homes: homes.iter().map(of_home).collect(),
+            homes: machine.parts(home).iter().map(of_home).collect(),
             turn: if wish.by > unit { per_part as usize } else { 1 },
             units,
             width,
@@ -103,10 +104,7 @@ impl<'a> Supply<'a> {
         let number = self.homes.len().max(1);
         let first = rank / self.turn % number;
         let may_share = self.wish.may_share || self.wish.to > Object::Core;
-        for is_shared in [false, true] {
-            if is_shared && !may_share {
-                return None;
-            }
+        for is_shared in [false, true].into_iter().take(1 + usize::from(may_share)) {
             if is_shared {
                 self.taken.fill(0);
             }
@@ -142,33 +140,30 @@ impl<'a> Supply<'a> {
     }
 
     fn refusal(&self, ranks: usize) -> String {
-        let (to, width) = (self.wish.to, self.width);
-        let all = self.targets.len();
+        let (to, width, all) = (self.wish.to, self.width, self.targets.len());
         let largest = self.homes.iter().map(Vec::len).max().unwrap_or(0);
-        let remedy = format!(
-            "start fewer ranks here, let them share with --bind-to {}:overload-allowed, or leave \
-             out --bind-to",
-            to.name()
-        );
-        let noun = |number| to.noun(number);
         if width > largest {
-            let home = match self.wish.by > to {
-                true => self.wish.by.noun(1),
-                false => Object::Board.noun(1),
+            let home = if self.wish.by > to {
+                self.wish.by
+            } else {
+                Object::Board
             };
             return format!(
-                "a rank asks for {width} {} of one {home}, but it has {largest} here that may be \
+                "a rank asks for {width} {} of one {}, but it has {largest} here that may be \
                  used: ask for fewer",
-                noun(width)
+                to.noun(width),
+                home.noun(1)
             );
         }
         let each = match width {
             1 => String::new(),
-            _ => format!(" with {width} {} each", noun(width)),
+            _ => format!(" with {width} {} each", to.noun(width)),
         };
         format!(
-            "{ranks} ranks{each} do not fit on {all} {}: {remedy}",
-            noun(all)
+            "{ranks} ranks{each} do not fit on {all} {}: start fewer ranks here, let them share \
+             with --bind-to {}:overload-allowed, or leave out --bind-to",
+            to.noun(all),
+            to.name()
         )
     }
 }
@@ -187,16 +182,13 @@ pub fn describe(machine: &Machine, to: Object, cpus: &[u32]) -> String {
         let numbers: Vec<u32> = parts.map(|part| part.number).collect();
         format!("{} {}", object.noun(numbers.len()), cores::list(&numbers))
     };
-    let what = match to {
-        Object::Board => "the machine".into(),
-        _ => named(to),
+    let (what, of) = match to {
+        Object::Board => ("the machine".into(), String::new()),
+        Object::Package => (named(to), String::new()),
+        _ => (named(to), format!(" of {}", named(Object::Package))),
     };
     let noun = if cpus.len() == 1 { "CPU" } else { "CPUs" };
     let list = cores::list(cpus);
-    let of = match to {
-        Object::Package | Object::Board => String::new(),
-        _ => format!(" of {}", named(Object::Package)),
-    };
     format!("bound to {what} ({noun} {list}){of}")
 }
 

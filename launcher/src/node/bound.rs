@@ -3,12 +3,12 @@
 use nix::sched::CpuSet;
 
 use crate::failure::Failure;
-use crate::node::binding::{self, Wish};
+use crate::node::binding;
 use crate::node::cores::Machine;
 use crate::wire::{Report, Start};
 
 /// The CPUs of each rank of a node.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Bound {
     /// By place; empty if no rank is bound.
     sets: Vec<CpuSet>,
@@ -20,18 +20,23 @@ impl Bound {
     /// What the order to start asks for, on the machine of this process.
     pub(super) fn new(start: &Start) -> Result<Bound, Failure> {
         let ranks = start.ranks.len();
-        let found = match &start.binding {
-            Some(wish) => bind(ranks, wish, start.reports_bindings)?,
-            None => None,
+        let mut bound = Bound::default();
+        if start.reports_bindings {
+            bound.texts = vec!["not bound".into(); ranks];
+        }
+        let Some(wish) = &start.binding else {
+            return Ok(bound);
         };
-        let not_bound = || Bound {
-            sets: Vec::new(),
-            texts: match start.reports_bindings {
-                true => vec!["not bound".into(); ranks],
-                false => Vec::new(),
-            },
+        let machine = Machine::here();
+        let Some(sets) = binding::bind(&machine, ranks, wish).map_err(Failure::launch)? else {
+            return Ok(bound);
         };
-        Ok(found.unwrap_or_else(not_bound))
+        for (text, cpus) in bound.texts.iter_mut().zip(&sets) {
+            *text = binding::describe(&machine, wish.to, cpus);
+        }
+        let sets = sets.iter().map(|cpus| set_of(cpus));
+        bound.sets = sets.collect::<Result<_, _>>()?;
+        Ok(bound)
     }
 
     /// The CPUs of the rank at this place, if it is bound.
@@ -41,25 +46,11 @@ impl Bound {
 
     /// A report for each rank if the order to start asks for it.
     pub(super) fn reports(&self, start: &Start) -> Vec<Report> {
-        let ranks = start.ranks.iter().zip(&self.texts);
-        let report = |(rank, text): (&u32, &String)| Report::Bound {
-            rank: *rank,
-            text: text.clone(),
-        };
-        ranks.map(report).collect()
+        let ranks = start.ranks.iter().copied().zip(self.texts.iter().cloned());
+        ranks
+            .map(|(rank, text)| Report::Bound { rank, text })
+            .collect()
     }
-}
-
-fn bind(ranks: usize, wish: &Wish, is_told: bool) -> Result<Option<Bound>, Failure> {
-    let machine = Machine::here();
-    let Some(bound) = binding::bind(&machine, ranks, wish).map_err(Failure::launch)? else {
-        return Ok(None);
-    };
-    let sets: Result<Vec<CpuSet>, Failure> = bound.iter().map(|cpus| set_of(cpus)).collect();
-    let told = bound.iter().filter(|_| is_told);
-    let texts = told.map(|cpus| binding::describe(&machine, wish.to, cpus));
-    let texts = texts.collect();
-    Ok(Some(Bound { sets: sets?, texts }))
 }
 
 fn set_of(cpus: &[u32]) -> Result<CpuSet, Failure> {

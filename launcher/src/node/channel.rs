@@ -1,17 +1,18 @@
 //! The launcher's end of the channel to one rank, and the order in which a rank may speak.
 
 use std::collections::VecDeque;
-use std::io::{ErrorKind, IoSlice, Read};
+use std::io::IoSlice;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use mpi_boot::protocol::{self, CARD_MAX, Frames, FromRank, PROTOCOL, RANK_FRAME_MAX, ToRank};
+use mpi_boot::shared::Shared;
 use nix::errno::Errno;
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
+use nix::unistd::read;
 
-use super::segment::Segment;
 use crate::job::phase::{Course, Step};
 use crate::reports::stall::limits;
 
@@ -28,7 +29,7 @@ pub(super) struct Outgoing {
     bytes: Rc<[u8]>,
     sent: usize,
     /// What goes beside the bytes, and how many of its descriptors have gone.
-    segment: Option<Rc<Segment>>,
+    segment: Option<Rc<Shared>>,
     passed: usize,
 }
 
@@ -47,7 +48,7 @@ impl Outgoing {
     }
 
     /// With descriptors beside it.
-    pub(super) fn sharing(message: &ToRank, segment: Option<Rc<Segment>>) -> Outgoing {
+    pub(super) fn sharing(message: &ToRank, segment: Option<Rc<Shared>>) -> Outgoing {
         let frame = Outgoing::new(message);
         Outgoing { segment, ..frame }
     }
@@ -61,6 +62,7 @@ impl Outgoing {
     fn write(&mut self, stream: &UnixStream) -> Result<(), Errno> {
         let waiting = self.segment.iter().flat_map(|it| it.descriptors());
         let beside: Vec<RawFd> = waiting
+            .map(|it| it.as_raw_fd())
             .skip(self.passed)
             .take(DESCRIPTORS_PER_MESSAGE)
             .collect();
@@ -154,14 +156,14 @@ impl Channel {
         let mut messages = Vec::new();
         let mut has_more = true;
         while has_more && !self.is_closed {
-            match self.stream.read(scratch) {
+            match read(&self.stream, scratch) {
                 Ok(0) => self.is_closed = true,
                 Ok(length) => {
                     self.frames.push(&scratch[..length]);
                     has_more = length == scratch.len();
                 }
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(Errno::EINTR) => continue,
+                Err(Errno::EAGAIN) => break,
                 Err(_) => self.is_closed = true,
             }
             let answer = self.take_messages(&mut messages);
@@ -268,7 +270,7 @@ impl Channel {
 
 #[cfg(test)]
 mod tests {
-    use std::io::{IoSliceMut, Write};
+    use std::io::{IoSliceMut, Read, Write};
 
     use mpi_boot::state::{RankState, STATE_MAX, THREADS_MAX, ThreadState};
     use nix::sys::socket::{ControlMessageOwned, recvmsg};
@@ -431,7 +433,7 @@ mod tests {
     fn any_number_of_descriptors_goes_with_the_beginning_of_its_frame() {
         for ranks in [2, 252, 253, 256, 505, 506] {
             let (mut channel, rank) = pair();
-            let segment = Rc::new(Segment::new(ranks, crate::node::tests::inherited()).unwrap());
+            let segment = Rc::new(Shared::make(ranks, 1024).unwrap());
             let message = ToRank::Refused("x".repeat(1000));
             // What goes before takes nothing of it.
             channel.send(Outgoing::new(&message));
@@ -517,7 +519,7 @@ mod tests {
     #[test]
     fn a_rank_that_does_not_read_is_waited_for() {
         let (mut channel, rank) = pair();
-        let segment = Rc::new(Segment::new(300, crate::node::tests::inherited()).unwrap());
+        let segment = Rc::new(Shared::make(300, 1024).unwrap());
         let message = ToRank::Refused("x".repeat(100_000));
         for _ in 0..10 {
             channel.send(Outgoing::sharing(&message, Some(Rc::clone(&segment))));

@@ -5,20 +5,21 @@
 //! of those alone that it needs (close_range(2)): the launcher of 1,000 ranks has 4,000 others.
 #![expect(unsafe_code, reason = "makes a process and sets it up")]
 
+use std::cell::Cell;
 use std::ffi::{CStr, CString, c_char};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicI32, AtomicU8, Ordering};
 
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl};
-use nix::sched::{CloneFlags, CpuSet, clone, sched_setaffinity, unshare};
+use nix::sched::{CloneFlags, clone, sched_setaffinity, unshare};
 use nix::sys::signal::{SigHandler, Signal, signal};
 use nix::sys::stat::Mode;
 use nix::sys::wait::waitpid;
 use nix::unistd::{Pid, chdir, getpid, setpgid};
 
-use super::spawn::Inherited;
+use super::memory::InMemory;
+use super::spawn::{Program, Role};
 use crate::node::guard;
 
 /// Bytes of the child's stack. It calls the system and nothing else.
@@ -32,18 +33,17 @@ const SHELL: &CStr = c"/bin/sh";
 
 /// Where a child's input comes from.
 #[derive(Debug)]
-pub(super) enum Stdin<Descriptor> {
+pub(super) enum Stdin {
     /// From where ours comes.
     Inherited,
     /// It is empty.
     Null,
     /// From this pipe.
-    Pipe(Descriptor),
+    Pipe(OwnedFd),
 }
 
 /// What a child does until its program runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
 pub(super) enum Step {
     Descriptors,
     Null,
@@ -55,16 +55,6 @@ pub(super) enum Step {
 }
 
 impl Step {
-    const ALL: [Step; 7] = [
-        Step::Descriptors,
-        Step::Null,
-        Step::Directory,
-        Step::Group,
-        Step::Processors,
-        Step::Inheritance,
-        Step::Program,
-    ];
-
     /// What the child was to do.
     pub(super) fn in_words(self) -> &'static str {
         match self {
@@ -93,39 +83,18 @@ impl From<io::Error> for Stopped {
     }
 }
 
-impl Stdin<OwnedFd> {
-    pub(super) fn as_ref(&self) -> Stdin<BorrowedFd<'_>> {
-        match self {
-            Stdin::Inherited => Stdin::Inherited,
-            Stdin::Null => Stdin::Null,
-            Stdin::Pipe(pipe) => Stdin::Pipe(pipe.as_fd()),
-        }
-    }
-}
-
 /// A process to be made.
 pub(super) struct Child<'a> {
-    pub(super) file: &'a CStr,
-    /// argv, the name first.
-    pub(super) arguments: &'a [CString],
+    pub(super) program: &'a Program,
+    pub(super) role: &'a Role,
     /// Each `NAME=value`.
     pub(super) environment: Vec<&'a CStr>,
-    pub(super) directory: &'a CStr,
-    pub(super) input: Stdin<BorrowedFd<'a>>,
+    /// Its ends of its channel and of its output.
+    pub(super) boot: BorrowedFd<'a>,
     pub(super) output: BorrowedFd<'a>,
     pub(super) error: BorrowedFd<'a>,
-    /// Descriptors that the program has, too, under the numbers they have here.
-    pub(super) kept: Vec<BorrowedFd<'a>>,
-    /// The descriptor of `file`, if that is in memory.
-    pub(super) memory: Option<BorrowedFd<'a>>,
-    /// True if it leads its own process group. If not, it ignores SIGQUIT: one in our own group
-    /// gets it from the terminal when the user asks us what the ranks do.
-    pub(super) has_own_group: bool,
-    /// The pipe to the guard of that group.
+    /// The pipe to the guard of its group.
     pub(super) guard: Option<BorrowedFd<'a>>,
-    /// The CPUs that it, and all that it starts, may use.
-    pub(super) cpus: Option<CpuSet>,
-    pub(super) inherited: Inherited,
 }
 
 impl Child<'_> {
@@ -137,17 +106,15 @@ impl Child<'_> {
     /// The system's reason: of making the process, of setting it up, or of executing the file.
     pub(super) fn start(&self) -> Result<Pid, Stopped> {
         let launcher = getpid();
-        let program = Exec::new(self.file, self.arguments, &self.environment);
-        let failure = AtomicI32::new(0);
-        let step = AtomicU8::new(0);
-        let at = |now: Step| step.store(now as u8, Ordering::Relaxed);
+        let program = Exec::new(self.program, &self.environment);
+        let step = Cell::new(Step::Descriptors);
+        let failure = Cell::new(None);
         let run = || {
-            let set_up = self.set_up(launcher, &at);
-            let errno = set_up.err().unwrap_or_else(|| {
-                at(Step::Program);
+            let set_up = self.set_up(launcher, &step);
+            failure.set(Some(set_up.err().unwrap_or_else(|| {
+                step.set(Step::Program);
                 program.execute()
-            });
-            failure.store(errno as i32, Ordering::Relaxed);
+            })));
             NO_PROGRAM
         };
         let flags = CloneFlags::CLONE_VM | CloneFlags::CLONE_VFORK | CloneFlags::CLONE_FILES;
@@ -158,76 +125,86 @@ impl Child<'_> {
         // outlives it here.
         let pid = unsafe { clone(Box::new(run), &mut stack, flags, Some(libc::SIGCHLD)) };
         let pid = pid.map_err(io::Error::from)?;
-        match failure.load(Ordering::Relaxed) {
-            0 => Ok(pid),
-            errno => {
-                waitpid(pid, None).ok();
-                let step = Step::ALL.get(usize::from(step.load(Ordering::Relaxed)));
-                Err(Stopped {
-                    step: step.copied(),
-                    error: io::Error::from_raw_os_error(errno),
-                })
-            }
-        }
+        let Some(errno) = failure.get() else {
+            return Ok(pid);
+        };
+        waitpid(pid, None).ok();
+        Err(Stopped {
+            step: Some(step.get()),
+            error: errno.into(),
+        })
     }
 
     /// Runs in the child, and says at which step it is.
-    fn set_up(&self, launcher: Pid, at: &dyn Fn(Step)) -> Result<(), Errno> {
-        at(Step::Descriptors);
+    fn set_up(&self, launcher: Pid, step: &Cell<Step>) -> Result<(), Errno> {
         leave_descriptors(self.first_unneeded())?;
-        match &self.input {
+        match &self.role.input {
             Stdin::Inherited => {}
             Stdin::Null => {
-                at(Step::Null);
-                self.have_empty_input()?;
-                at(Step::Descriptors);
+                step.set(Step::Null);
+                have_empty_input()?;
+                step.set(Step::Descriptors);
             }
             Stdin::Pipe(pipe) => become_stream(pipe.as_raw_fd(), 0)?,
         }
         become_stream(self.output.as_raw_fd(), 1)?;
         become_stream(self.error.as_raw_fd(), 2)?;
-        for descriptor in &self.kept {
+        for descriptor in self.kept() {
             fcntl(descriptor, FcntlArg::F_SETFD(FdFlag::empty()))?;
         }
-        at(Step::Directory);
-        chdir(self.directory)?;
-        at(Step::Group);
-        if self.has_own_group {
+        step.set(Step::Directory);
+        chdir(&*self.program.directory)?;
+        step.set(Step::Group);
+        if self.role.has_own_group {
             setpgid(Pid::from_raw(0), Pid::from_raw(0))?;
             self.guard.map_or(Ok(()), guard::announce)?;
         }
-        at(Step::Processors);
-        if let Some(cpus) = &self.cpus {
+        step.set(Step::Processors);
+        if let Some(cpus) = &self.role.cpus {
             sched_setaffinity(Pid::from_raw(0), cpus)?;
         }
-        at(Step::Inheritance);
-        if !self.has_own_group {
+        step.set(Step::Inheritance);
+        if !self.role.has_own_group {
             // SAFETY: no handler is set.
             unsafe { signal(Signal::SIGQUIT, SigHandler::SigIgn) }?;
         }
-        self.inherited.give_back(launcher)
+        self.program.inherited.give_back(launcher)
     }
 
-    /// Runs in the child.
-    fn have_empty_input(&self) -> Result<(), Errno> {
-        let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC;
-        let null = nix::fcntl::open(c"/dev/null", flags, Mode::empty())?;
-        become_stream(null.as_raw_fd(), 0)
+    /// Descriptors that the program has, too, under the numbers they have here.
+    fn kept(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let pmi = self.role.pmi.as_ref().map(AsFd::as_fd);
+        // The interpreter of a script reads it.
+        let script = self.program.memory.as_ref().filter(|it| it.is_script);
+        let some = [Some(self.boot), pmi, script.map(InMemory::descriptor)];
+        some.into_iter().flatten()
     }
 
     /// The number from which on the child needs no descriptor of ours.
     fn first_unneeded(&self) -> RawFd {
-        let input = match self.input {
-            Stdin::Pipe(pipe) => Some(pipe),
+        let input = match &self.role.input {
+            Stdin::Pipe(pipe) => Some(pipe.as_fd()),
             Stdin::Inherited | Stdin::Null => None,
         };
-        let some = [input, self.memory, self.guard].into_iter().flatten();
-        let all = some
-            .chain([self.output, self.error])
-            .chain(self.kept.iter().copied());
+        let memory = self.program.memory.as_ref().map(InMemory::descriptor);
+        let some = [
+            input,
+            memory,
+            self.guard,
+            Some(self.output),
+            Some(self.error),
+        ];
+        let all = some.into_iter().flatten().chain(self.kept());
         let highest = all.map(|it| it.as_raw_fd()).max().unwrap_or(0);
-        self.inherited.descriptors.max(highest + 1)
+        self.program.inherited.descriptors.max(highest + 1)
     }
+}
+
+/// Runs in the child.
+fn have_empty_input() -> Result<(), Errno> {
+    let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC;
+    let null = nix::fcntl::open(c"/dev/null", flags, Mode::empty())?;
+    become_stream(null.as_raw_fd(), 0)
 }
 
 /// Gives the process its own table of descriptors, without those from `first` on if the system can
@@ -259,22 +236,18 @@ struct Exec {
 }
 
 impl Exec {
-    fn new(file: &CStr, arguments: &[CString], environment: &[&CStr]) -> Exec {
-        let end = std::iter::once(std::ptr::null());
-        let pointers = arguments.iter().map(|it| it.as_ptr());
-        let shell = [SHELL.as_ptr(), file.as_ptr()].into_iter();
+    fn new(program: &Program, environment: &[&CStr]) -> Exec {
+        let list = |texts: &mut dyn Iterator<Item = &CStr>| {
+            let pointers = texts.map(CStr::as_ptr);
+            pointers.chain([std::ptr::null()]).collect()
+        };
+        let arguments = || program.arguments.iter().map(CString::as_c_str);
+        let of_shell = [SHELL, &program.file].into_iter();
         Exec {
-            file: file.as_ptr(),
-            of_shell: shell
-                .chain(pointers.clone().skip(1))
-                .chain(end.clone())
-                .collect(),
-            arguments: pointers.chain(end.clone()).collect(),
-            environment: environment
-                .iter()
-                .map(|it| it.as_ptr())
-                .chain(end)
-                .collect(),
+            file: program.file.as_ptr(),
+            arguments: list(&mut arguments()),
+            of_shell: list(&mut of_shell.chain(arguments().skip(1))),
+            environment: list(&mut environment.iter().copied()),
         }
     }
 

@@ -37,53 +37,39 @@ pub enum Object {
     Board,
 }
 
-/// How the command line names the parts, the smallest first.
-const NAMES: [(&str, Object); 8] = [
-    ("hwthread", Object::Thread),
-    ("core", Object::Core),
-    ("l2cache", Object::L2),
-    ("l3cache", Object::L3),
-    ("numa", Object::Numa),
-    ("socket", Object::Package),
-    ("package", Object::Package),
-    ("board", Object::Board),
+/// How the command line names the parts, the smallest first, and how a sentence names one.
+const NAMES: [(&str, Object, &str); 8] = [
+    ("hwthread", Object::Thread, "hardware thread"),
+    ("core", Object::Core, "core"),
+    ("l2cache", Object::L2, "L2 cache"),
+    ("l3cache", Object::L3, "L3 cache"),
+    ("numa", Object::Numa, "NUMA node"),
+    ("socket", Object::Package, "socket"),
+    ("package", Object::Package, "socket"),
+    ("board", Object::Board, "machine"),
 ];
 
 impl Object {
     /// The part that the command line calls `word`.
     #[must_use]
     pub fn named(word: &str) -> Option<Object> {
-        let known = NAMES.iter().find(|(name, _)| *name == word)?;
-        Some(known.1)
+        let known = NAMES.iter().find(|(name, ..)| *name == word);
+        known.map(|(_, object, _)| *object)
     }
 
     /// How the command line names this part.
     #[must_use]
     pub fn name(self) -> &'static str {
-        let known = NAMES.iter().find(|(_, object)| *object == self);
-        known.map_or("", |(name, _)| name)
+        let known = NAMES.iter().find(|(_, object, _)| *object == self);
+        known.map_or("", |(name, ..)| name)
     }
 
     /// How a sentence names one part or several.
     #[must_use]
-    pub fn noun(self, number: usize) -> &'static str {
-        let is_one = number == 1;
-        match self {
-            Object::Thread if is_one => "hardware thread",
-            Object::Thread => "hardware threads",
-            Object::Core if is_one => "core",
-            Object::Core => "cores",
-            Object::L2 if is_one => "L2 cache",
-            Object::L2 => "L2 caches",
-            Object::L3 if is_one => "L3 cache",
-            Object::L3 => "L3 caches",
-            Object::Numa if is_one => "NUMA node",
-            Object::Numa => "NUMA nodes",
-            Object::Package if is_one => "socket",
-            Object::Package => "sockets",
-            Object::Board if is_one => "machine",
-            Object::Board => "machines",
-        }
+    pub fn noun(self, number: usize) -> String {
+        let known = NAMES.iter().find(|(_, object, _)| *object == self);
+        let noun = known.map_or("", |(_, _, noun)| noun);
+        format!("{noun}{}", if number == 1 { "" } else { "s" })
     }
 }
 
@@ -96,58 +82,30 @@ pub struct Part {
     pub cpus: Vec<u32>,
 }
 
-/// One hardware thread, and the numbers of the parts that it belongs to.
-#[derive(Debug, Clone, Copy)]
-struct Cpu {
-    number: u32,
-    core: u32,
-    l2: u32,
-    l3: u32,
-    numa: u32,
-    package: u32,
-}
+/// One hardware thread: the numbers of the parts that it belongs to, itself the first.
+type Cpu = [u32; 7];
 
-impl Cpu {
-    /// What the system tells about a CPU. What it does not tell is taken from the next part that is
-    /// known: a CPU is a core, a core has its own L2 cache, a socket is one NUMA node.
-    fn read(root: &Path, number: u32, numa: Option<u32>) -> Cpu {
-        let directory = root.join(format!("devices/system/cpu/cpu{number}"));
-        let topology = directory.join("topology");
-        let first = |file: &Path| read_list(file).into_iter().min();
-        let core = first(&topology.join("thread_siblings_list")).unwrap_or(number);
-        let package = read_number(&topology.join("physical_package_id")).unwrap_or(0);
-        let (mut l2, mut l3) = (core, package);
-        for index in 0..8 {
-            let cache = directory.join(format!("cache/index{index}"));
-            let shared = first(&cache.join("shared_cpu_list"));
-            match (read_number(&cache.join("level")), shared) {
-                (Some(2), Some(cpu)) => l2 = cpu,
-                (Some(3), Some(cpu)) => l3 = cpu,
-                (None, _) => break,
-                _ => {}
-            }
-        }
-        Cpu {
-            number,
-            core,
-            l2,
-            l3,
-            numa: numa.unwrap_or(package),
-            package,
+/// What the system tells about a CPU. What it does not tell is taken from the next part that is
+/// known: a CPU is a core, a core has its own L2 cache, a socket is one NUMA node.
+fn read_cpu(root: &Path, number: u32, numa: Option<u32>) -> Cpu {
+    let directory = root.join(format!("devices/system/cpu/cpu{number}"));
+    let topology = directory.join("topology");
+    let first = |file: &Path| read_list(file).into_iter().min();
+    let core = first(&topology.join("thread_siblings_list")).unwrap_or(number);
+    let package = read_number(&topology.join("physical_package_id")).unwrap_or(0);
+    let (mut l2, mut l3) = (core, package);
+    for index in 0..8 {
+        let cache = directory.join(format!("cache/index{index}"));
+        let shared = first(&cache.join("shared_cpu_list"));
+        match (read_number(&cache.join("level")), shared) {
+            (Some(2), Some(cpu)) => l2 = cpu,
+            (Some(3), Some(cpu)) => l3 = cpu,
+            (None, _) => break,
+            _ => {}
         }
     }
-
-    fn number_of(&self, object: Object) -> u32 {
-        match object {
-            Object::Thread => self.number,
-            Object::Core => self.core,
-            Object::L2 => self.l2,
-            Object::L3 => self.l3,
-            Object::Numa => self.numa,
-            Object::Package => self.package,
-            Object::Board => 0,
-        }
-    }
+    // In the order of `Object`.
+    [number, core, l2, l3, numa.unwrap_or(package), package, 0]
 }
 
 /// The CPUs that this process may use, those that are near to each other side by side.
@@ -162,9 +120,9 @@ impl Machine {
     #[must_use]
     pub fn read(root: &Path, allowed: &[u32]) -> Machine {
         let numa = numa_nodes(root);
-        let cpu = |number: &u32| Cpu::read(root, *number, numa.get(number).copied());
+        let cpu = |number: &u32| read_cpu(root, *number, numa.get(number).copied());
         let mut cpus: Vec<Cpu> = allowed.iter().map(cpu).collect();
-        cpus.sort_by_key(|it| (it.package, it.numa, it.l3, it.l2, it.core, it.number));
+        cpus.sort_by(|one, other| one.iter().rev().cmp(other.iter().rev()));
         Machine { cpus }
     }
 
@@ -180,13 +138,13 @@ impl Machine {
         let mut parts: Vec<Part> = Vec::new();
         let mut places = HashMap::new();
         for cpu in &self.cpus {
-            let number = cpu.number_of(object);
+            let number = cpu[object as usize];
             let place = *places.entry(number).or_insert(parts.len());
             if place == parts.len() {
                 let cpus = Vec::new();
                 parts.push(Part { number, cpus });
             }
-            parts[place].cpus.push(cpu.number);
+            parts[place].cpus.push(cpu[0]);
         }
         parts
     }
@@ -269,7 +227,7 @@ pub(crate) mod tests {
         /// The same machine with only some of its CPUs.
         pub(crate) fn only(&self, allowed: &[u32]) -> Machine {
             let cpus = self.cpus.iter().copied();
-            let is_allowed = |cpu: &Cpu| allowed.contains(&cpu.number);
+            let is_allowed = |cpu: &Cpu| allowed.contains(&cpu[0]);
             Machine {
                 cpus: cpus.filter(is_allowed).collect(),
             }

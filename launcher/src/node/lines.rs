@@ -68,32 +68,26 @@ impl Lines {
     /// Takes what the rank wrote. Returns the lines that are complete now, maybe none.
     pub(super) fn push(&mut self, bytes: &[u8], now: Instant) -> Vec<u8> {
         self.received += bytes.len() as u64;
-        let complete = match bytes.iter().rposition(|byte| *byte == b'\n') {
-            None => Vec::new(),
-            Some(last) => {
-                let mut lines = std::mem::take(&mut self.rest);
-                lines.extend_from_slice(&bytes[..=last]);
-                lines
-            }
-        };
-        self.rest.extend_from_slice(after_last_line(bytes));
+        let end = bytes.iter().rposition(|byte| *byte == b'\n');
+        let (ended, begun) = bytes.split_at(end.map_or(0, |end| end + 1));
+        let mut complete = Vec::new();
+        if !ended.is_empty() {
+            complete.append(&mut self.rest);
+            complete.extend_from_slice(ended);
+        }
+        self.rest.extend_from_slice(begun);
         self.silence = (!self.rest.is_empty()).then(|| Silence::new(now));
         if self.rest.len() > LINE_MAX {
-            let mut lines = complete;
-            lines.append(&mut self.take_rest());
-            return lines;
+            complete.append(&mut self.take_rest());
         }
         complete
     }
 
     /// When to look what the rank does, since the begun line may be a prompt.
     pub(super) fn look_at(&self) -> Option<Instant> {
+        let silence = self.silence.as_ref();
         let is_cut_by_a_buffer = self.received.is_multiple_of(STDIO_BLOCK);
-        if is_cut_by_a_buffer {
-            None
-        } else {
-            self.silence.as_ref().map(|silence| silence.look_at)
-        }
+        silence.filter(|_| !is_cut_by_a_buffer).map(|it| it.look_at)
     }
 
     /// Returns true if the begun line is to be shown, when the rank does this and nothing can be
@@ -110,14 +104,6 @@ impl Lines {
         self.silence = None;
         std::mem::take(&mut self.rest)
     }
-}
-
-fn after_last_line(bytes: &[u8]) -> &[u8] {
-    let end = bytes
-        .iter()
-        .rposition(|byte| *byte == b'\n')
-        .map_or(0, |at| at + 1);
-    &bytes[end..]
 }
 
 #[cfg(test)]

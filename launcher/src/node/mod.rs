@@ -40,7 +40,7 @@ use nix::unistd::Pid;
 use crate::node::guard::Guard;
 use crate::poll::{Interests, Token, earlier};
 use crate::reports::stall::source::Source;
-use crate::wire::{Ended, OUTPUT_WINDOW, Order, Report, Stream};
+use crate::wire::{Ended, OUTPUT_WINDOW, Order, Report};
 
 use channel::Outgoing;
 use ending::Ending;
@@ -48,7 +48,7 @@ use input::RankInput;
 use lines::LINE_MAX;
 use memory::Memory;
 use question::Question;
-use rank::RankProcess;
+use rank::{RankProcess, STREAMS};
 use shortage::Shortage;
 pub(crate) use spawn::inherited_descriptors;
 pub use spawn::{Inherited, set_nonblocking};
@@ -226,10 +226,8 @@ impl Node {
             } else if !rank.channel.is_closed() {
                 interests.readable(rank.channel.descriptor(), Token::Boot(place));
             }
-            for (source, stream) in [(&rank.output, Stream::Output), (&rank.error, Stream::Error)] {
-                if let Some(source) = source.as_ref().filter(|_| has_room) {
-                    interests.readable(source.descriptor(), Token::Rank(place, stream));
-                }
+            for (stream, source) in rank.sources().filter(|_| has_room) {
+                interests.readable(source.descriptor(), Token::Rank(place, stream));
             }
         }
         if let Some(pmi) = &self.pmi {
@@ -249,8 +247,7 @@ impl Node {
         first = earlier(first, self.question.as_ref().and_then(Question::ends_at));
         first = earlier(first, self.strangers.wake_at());
         for rank in &self.ranks {
-            let sources = [&rank.output, &rank.error].into_iter().flatten();
-            for source in sources.filter(|_| self.has_room()) {
+            for (_, source) in rank.sources().filter(|_| self.has_room()) {
                 first = earlier(first, source.lines.look_at());
             }
             first = earlier(first, rank.channel.paused_until());
@@ -284,7 +281,7 @@ impl Node {
     /// Does what is due at this time.
     pub fn tick(&mut self, now: Instant) {
         for place in 0..self.ranks.len() {
-            for stream in [Stream::Output, Stream::Error] {
+            for stream in STREAMS {
                 self.show_begun_line(place, stream, now);
             }
             let rank = &mut self.ranks[place];
@@ -299,7 +296,9 @@ impl Node {
                 self.reports.push_back(Report::Stopped { rank: rank.rank });
             }
         }
-        self.look_for_strangers(now);
+        for (place, library) in self.strangers.look(now) {
+            self.report_stranger(place, library);
+        }
         if matches!(self.ending, Ending::Asked(kill_at) if kill_at <= now) {
             self.kill_all();
         }
@@ -330,7 +329,9 @@ impl Node {
         // Its last messages come before its end: an abort explains the exit status.
         self.hear_channel(place);
         self.hear_pmi(place);
-        self.end_stranger(place);
+        if let Some(library) = self.strangers.end(place) {
+            self.report_stranger(place, library);
+        }
         let rank = &mut self.ranks[place];
         rank.ended = Some(ended);
         rank.stopped_since = None;
@@ -340,19 +341,17 @@ impl Node {
         if let Some(guard) = self.guard.as_mut().filter(|_| !rank.has_group()) {
             guard.remove(pid);
         }
-        self.reports.push_back(Report::Ended {
-            rank: rank.rank,
-            ended,
-        });
+        let rank = rank.rank;
+        self.reports.push_back(Report::Ended { rank, ended });
         self.push_input();
         self.settle(now);
         true
     }
 
     fn hear_channel(&mut self, place: usize) {
-        let rank = &mut self.ranks[place];
-        let number = rank.rank;
-        match rank.channel.receive(&mut self.scratch) {
+        let process = &mut self.ranks[place];
+        let rank = process.rank;
+        match process.channel.receive(&mut self.scratch) {
             Ok(messages) => {
                 for message in messages {
                     self.hear_message(place, message);
@@ -360,11 +359,8 @@ impl Node {
             }
             Err(reason) => {
                 let refusal = ToRank::Refused(reason.clone());
-                rank.channel.send(Outgoing::new(&refusal));
-                self.reports.push_back(Report::Broken {
-                    rank: number,
-                    reason,
-                });
+                process.channel.send(Outgoing::new(&refusal));
+                self.reports.push_back(Report::Broken { rank, reason });
             }
         }
     }
@@ -395,6 +391,11 @@ impl Node {
         self.reports.push_back(report);
     }
 
+    fn report_stranger(&mut self, place: usize, library: String) {
+        let rank = self.ranks[place].rank;
+        self.reports.push_back(Report::Stranger { rank, library });
+    }
+
     fn give_input(&mut self, bytes: &[u8]) {
         match &mut self.input {
             Some(input) => input.receive(bytes),
@@ -418,10 +419,7 @@ impl Node {
     /// Notices when everything is over.
     fn settle(&mut self, now: Instant) {
         self.answer_for_ranks(now);
-        if !self.is_started || self.is_quiet {
-            return;
-        }
-        if self.leaves_time() {
+        if !self.is_started || self.is_quiet || self.leaves_time() {
             return;
         }
         self.hear_last_words(now);

@@ -6,7 +6,7 @@ use serde_bytes::ByteBuf;
 
 use super::Node;
 use super::activity::Activity;
-use super::rank::{Heard, Source};
+use super::rank::{STREAMS, Source};
 use crate::wire::{OUTPUT_WINDOW, Report, Stream};
 
 impl Node {
@@ -18,18 +18,16 @@ impl Node {
             return false;
         };
         let heard = source.hear(&mut self.scratch, now);
-        let is_at_end = source.is_at_end();
+        let is_at_end = source.is_at_end;
         if is_at_end {
             *rank.source(stream) = None;
         }
-        match heard {
-            Heard::Nothing => false,
-            Heard::Bytes(bytes) => {
-                self.strangers.look_at_writer(place, now);
-                self.report_output(number, stream, bytes);
-                !is_at_end
-            }
-        }
+        let Some(bytes) = heard else {
+            return false;
+        };
+        self.strangers.look_at_writer(place, now);
+        self.report_output(number, stream, bytes);
+        !is_at_end
     }
 
     fn report_output(&mut self, rank: u32, stream: Stream, bytes: Vec<u8>) {
@@ -79,7 +77,7 @@ impl Node {
             if self.ranks[place].ended.is_none() {
                 continue;
             }
-            for stream in [Stream::Output, Stream::Error] {
+            for stream in STREAMS {
                 self.drain(place, stream, now);
             }
         }

@@ -4,12 +4,13 @@
 //! MPICH. Where descriptors are scarce only a program of MPICH gets it.
 
 use std::collections::VecDeque;
-use std::io::{self, ErrorKind, Read};
+use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixStream;
 
 use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, send};
+use nix::unistd::read;
 
 use super::Node;
 use super::spawn::{high, variable};
@@ -35,12 +36,10 @@ impl Socket {
     /// Reads once. Returns `None` at the end, and no bytes if there are none yet.
     fn read(&mut self) -> Option<Vec<u8>> {
         let mut bytes = vec![0; CHUNK];
-        let length = match self.stream.read(&mut bytes) {
-            Ok(0) => return None,
-            Ok(length) => length,
-            Err(error) if error.kind() == ErrorKind::WouldBlock => 0,
-            Err(error) if error.kind() == ErrorKind::Interrupted => 0,
-            Err(_) => return None,
+        let length = match read(&self.stream, &mut bytes) {
+            Ok(length) if length > 0 => length,
+            Err(Errno::EAGAIN | Errno::EINTR) => 0,
+            Ok(_) | Err(_) => return None,
         };
         bytes.truncate(length);
         Some(bytes)
@@ -168,7 +167,7 @@ impl Node {
             Ok(()) => {}
         }
         self.pmi = Some(Sockets::new(start));
-        self.strangers.have_pmi();
+        self.strangers.have_pmi = true;
         Ok(())
     }
 

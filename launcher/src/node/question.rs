@@ -72,46 +72,36 @@ impl Node {
 
     /// Answers for the ranks that cannot answer, and for those whose time is over.
     pub(super) fn answer_for_ranks(&mut self, now: Instant) {
-        let Some(question) = self.question.take() else {
+        let Some(mut question) = self.question.take() else {
             return;
         };
-        let Question {
-            number,
-            asked_at,
-            mut open,
-            states,
-        } = question;
-        let waited = now.saturating_duration_since(asked_at);
-        open.retain(|place, used| {
+        let waited = now.saturating_duration_since(question.asked_at);
+        question.open.retain(|place, used| {
             let rank = &self.ranks[*place];
-            let is_late = waited >= PATIENCE;
             let of_pmi = self.pmi.as_ref().and_then(|pmi| pmi.answer(*place));
-            let answer = answer_without(rank, of_pmi)
-                .or_else(|| is_late.then(|| Answer::Silent(process_of(rank, *used, waited, now))));
+            let silent = || Answer::Silent(process_of(rank, *used, waited, now));
+            let answer = answer_without(rank, of_pmi).or_else(|| (waited >= PATIENCE).then(silent));
             let is_open = answer.is_none();
             if let Some(answer) = answer {
-                self.answer(*place, number, answer);
+                self.answer(*place, question.number, answer);
             }
             is_open
         });
-        if open.is_empty() {
-            return self.pass_states(number, states);
+        if question.open.is_empty() {
+            self.pass_states(question);
+        } else {
+            self.question = Some(question);
         }
-        self.question = Some(Question {
-            number,
-            asked_at,
-            open,
-            states,
-        });
     }
 
     /// Passes on what the ranks have answered, with the lines of the program.
-    fn pass_states(&mut self, number: u32, mut states: Vec<(usize, Box<RankState>)>) {
-        let mut unfilled: Vec<_> = states.iter_mut().map(|(_, state)| &mut **state).collect();
+    fn pass_states(&mut self, mut question: Question) {
+        let states = question.states.iter_mut();
+        let mut unfilled: Vec<_> = states.map(|(_, state)| &mut **state).collect();
         self.source
             .fill(&mut unfilled, Instant::now() + READING_TIME);
-        for (place, state) in states {
-            self.answer(place, number, Answer::State(state));
+        for (place, state) in question.states {
+            self.answer(place, question.number, Answer::State(state));
         }
     }
 

@@ -17,14 +17,7 @@ use crate::wire::{Ended, Stream};
 /// comes later was written by processes that the rank left behind.
 const LAST_WORDS_MAX: usize = 1 << 20;
 
-/// What one step of reading gave.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Heard {
-    /// Complete lines (or the last piece of the stream), maybe none yet.
-    Bytes(Vec<u8>),
-    /// There is nothing to read now.
-    Nothing,
-}
+pub(super) const STREAMS: [Stream; 2] = [Stream::Output, Stream::Error];
 
 /// One of the two output pipes.
 #[derive(Debug)]
@@ -32,7 +25,7 @@ pub(super) struct Source {
     descriptor: OwnedFd,
     pub(super) lines: Lines,
     last_words: usize,
-    is_at_end: bool,
+    pub(super) is_at_end: bool,
 }
 
 impl Source {
@@ -49,24 +42,17 @@ impl Source {
         self.descriptor.as_fd()
     }
 
-    /// Reads once.
-    pub(super) fn hear(&mut self, scratch: &mut [u8], now: Instant) -> Heard {
+    /// Reads once. Returns complete lines (or the last piece of the stream), maybe none yet; `None`
+    /// if there is nothing to read now.
+    pub(super) fn hear(&mut self, scratch: &mut [u8], now: Instant) -> Option<Vec<u8>> {
         match read(&self.descriptor, scratch) {
-            Ok(0) => {
+            Ok(length) if length > 0 => Some(self.lines.push(&scratch[..length], now)),
+            Err(Errno::EAGAIN | Errno::EINTR) => None,
+            Ok(_) | Err(_) => {
                 self.is_at_end = true;
-                Heard::Bytes(self.lines.take_rest())
-            }
-            Ok(length) => Heard::Bytes(self.lines.push(&scratch[..length], now)),
-            Err(Errno::EAGAIN | Errno::EINTR) => Heard::Nothing,
-            Err(_) => {
-                self.is_at_end = true;
-                Heard::Bytes(self.lines.take_rest())
+                Some(self.lines.take_rest())
             }
         }
-    }
-
-    pub(super) fn is_at_end(&self) -> bool {
-        self.is_at_end
     }
 
     /// Counts what is read after the rank's end. Returns true if that is enough.
@@ -82,8 +68,8 @@ pub(super) struct RankProcess {
     pub(super) rank: u32,
     pub(super) pid: Pid,
     pub(super) channel: Channel,
-    pub(super) output: Option<Source>,
-    pub(super) error: Option<Source>,
+    /// By stream: what it writes, until its end.
+    sources: [Option<Source>; 2],
     pub(super) ended: Option<Ended>,
     /// It has aborted the job and is on its way out: its exit handlers may still write.
     pub(super) aborts: bool,
@@ -107,8 +93,7 @@ impl RankProcess {
             rank,
             pid: spawned.pid,
             channel: Channel::new(spawned.boot)?,
-            output: Some(Source::new(spawned.output)),
-            error: Some(Source::new(spawned.error)),
+            sources: [spawned.output, spawned.error].map(|it| Some(Source::new(it))),
             ended: None,
             aborts: false,
             stopped_since: None,
@@ -119,15 +104,18 @@ impl RankProcess {
     }
 
     pub(super) fn source(&mut self, stream: Stream) -> &mut Option<Source> {
-        match stream {
-            Stream::Output => &mut self.output,
-            Stream::Error => &mut self.error,
-        }
+        &mut self.sources[stream as usize]
+    }
+
+    /// What it still writes to.
+    pub(super) fn sources(&self) -> impl Iterator<Item = (Stream, &Source)> {
+        let all = STREAMS.into_iter().zip(&self.sources);
+        all.filter_map(|(stream, source)| Some((stream, source.as_ref()?)))
     }
 
     /// Returns true if the rank ended and all its output has been taken.
     pub(super) fn is_finished(&self) -> bool {
-        self.ended.is_some() && self.output.is_none() && self.error.is_none()
+        self.ended.is_some() && self.sources().next().is_none()
     }
 
     pub(super) fn has_own_group(&self) -> bool {

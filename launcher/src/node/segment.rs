@@ -5,38 +5,14 @@
 //! channels and nowhere else: it has no name, so it ends with the last process that has it.
 
 use std::collections::VecDeque;
-use std::os::fd::{AsRawFd, RawFd};
 use std::rc::Rc;
 
 use mpi_boot::shared::Shared;
 use mpi_boot::transports::named;
 
-use super::spawn::Inherited;
-
 /// How many rounds of Init a rank may be ahead of another one of its node. MPI lets no rank leave
 /// Init before all have come, so only a rank that does not follow MPI gets ahead.
 const ROUNDS_MAX: usize = 4;
-
-/// The descriptors of one round.
-#[derive(Debug)]
-pub(super) struct Segment(Shared);
-
-impl Segment {
-    /// Makes memory and doorbells for a node of `ranks` ranks.
-    ///
-    /// # Errors
-    ///
-    /// What failed, and the system's reason.
-    pub(super) fn new(ranks: u32, inherited: Inherited) -> Result<Segment, String> {
-        let (files, _) = inherited.files;
-        Shared::make(ranks, files).map(Segment)
-    }
-
-    /// The memory first, then the doorbells by local rank.
-    pub(super) fn descriptors(&self) -> impl ExactSizeIterator<Item = RawFd> {
-        self.0.descriptors().map(|it| it.as_raw_fd())
-    }
-}
 
 /// Why a rank gets no assignment.
 #[derive(Debug, PartialEq, Eq)]
@@ -51,7 +27,7 @@ pub(super) enum Refusal {
 #[derive(Debug)]
 struct Round {
     /// Nothing where the system refused it.
-    segment: Option<Rc<Segment>>,
+    segment: Option<Rc<Shared>>,
     /// Ranks that have not come yet.
     missing: u32,
 }
@@ -59,7 +35,8 @@ struct Round {
 /// The rounds of Init that some ranks of the node have begun and others have not.
 #[derive(Debug)]
 pub(super) struct Rounds {
-    inherited: Inherited,
+    /// How many files a rank may have open.
+    files: u64,
     ranks: u32,
     /// `auto` or `shm`, and somebody to share with.
     is_wanted: bool,
@@ -73,9 +50,9 @@ pub(super) struct Rounds {
 }
 
 impl Rounds {
-    pub(super) fn new(ranks: u32, transport: &str, inherited: Inherited) -> Rounds {
+    pub(super) fn new(ranks: u32, transport: &str, files: u64) -> Rounds {
         Rounds {
-            inherited,
+            files,
             ranks,
             is_wanted: ranks > 1 && named(transport).is_some_and(|it| it.shares_memory),
             is_forced: transport == "shm",
@@ -87,7 +64,7 @@ impl Rounds {
 
     /// The rank at this place of the node begins its next round. Returns what it shares with the
     /// others in it.
-    pub(super) fn enter(&mut self, place: usize) -> Result<Option<Rc<Segment>>, Refusal> {
+    pub(super) fn enter(&mut self, place: usize) -> Result<Option<Rc<Shared>>, Refusal> {
         if !self.is_wanted {
             return Ok(None);
         }
@@ -112,7 +89,7 @@ impl Rounds {
     }
 
     fn begin(&self) -> Result<Round, Refusal> {
-        let segment = match Segment::new(self.ranks, self.inherited) {
+        let segment = match Shared::make(self.ranks, self.files) {
             Ok(segment) => Some(Rc::new(segment)),
             Err(reason) if self.is_forced => return Err(Refusal::System(reason)),
             Err(_) => None,
@@ -127,15 +104,14 @@ impl Rounds {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::node::tests::inherited;
 
-    fn enter(rounds: &mut Rounds, place: usize) -> Rc<Segment> {
+    fn enter(rounds: &mut Rounds, place: usize) -> Rc<Shared> {
         rounds.enter(place).unwrap().expect("nothing hinders")
     }
 
     #[test]
     fn a_round_has_one_segment_which_is_let_go_when_all_ranks_have_it() {
-        let mut rounds = Rounds::new(3, "auto", inherited());
+        let mut rounds = Rounds::new(3, "auto", 1024);
         for _ in 0..10 {
             let first = enter(&mut rounds, 2);
             let others = [0, 1].map(|place| enter(&mut rounds, place));
@@ -147,7 +123,7 @@ mod tests {
 
     #[test]
     fn a_rank_that_is_ahead_gets_the_segments_that_the_others_will_get() {
-        let mut rounds = Rounds::new(2, "shm", inherited());
+        let mut rounds = Rounds::new(2, "shm", 1024);
         let ahead: Vec<_> = (0..ROUNDS_MAX).map(|_| enter(&mut rounds, 0)).collect();
         assert_eq!(rounds.enter(0).unwrap_err(), Refusal::Ahead);
         for segment in &ahead {
@@ -159,11 +135,8 @@ mod tests {
 
     #[test]
     fn ranks_that_may_not_open_enough_share_nothing() {
-        let poor = Inherited {
-            files: (34, 1024),
-            ..inherited()
-        };
-        assert!(Segment::new(1, poor).is_ok());
+        let poor = 34;
+        assert!(Shared::make(1, poor).is_ok());
         let mut rounds = Rounds::new(2, "auto", poor);
         assert!(rounds.enter(0).unwrap().is_none() && rounds.enter(1).unwrap().is_none());
         let refusal = Rounds::new(2, "shm", poor).enter(0).unwrap_err();
@@ -174,7 +147,7 @@ mod tests {
     fn nothing_is_made_for_other_transports_and_single_ranks() {
         for (ranks, transport) in [(2, "rmpp"), (2, "loopback"), (1, "auto"), (1, "shm")] {
             assert!(
-                Rounds::new(ranks, transport, inherited())
+                Rounds::new(ranks, transport, 1024)
                     .enter(0)
                     .unwrap()
                     .is_none()

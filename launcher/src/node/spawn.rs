@@ -88,15 +88,15 @@ fn is_closed_by_exec(descriptor: RawFd) -> bool {
 /// What all ranks of a node have in common.
 #[derive(Debug)]
 pub(super) struct Program {
-    file: CString,
+    pub(super) file: CString,
     /// Where `file` is, if `mpirun` has sent it.
-    memory: Option<InMemory>,
+    pub(super) memory: Option<InMemory>,
     /// argv, the name first.
-    arguments: Vec<CString>,
+    pub(super) arguments: Vec<CString>,
     /// Each `NAME=value`.
     environment: Vec<CString>,
-    directory: CString,
-    inherited: Inherited,
+    pub(super) directory: CString,
+    pub(super) inherited: Inherited,
 }
 
 /// A rank that has been started: its process and our ends of its descriptors.
@@ -114,10 +114,11 @@ pub(super) struct Role {
     pub(super) variables: Vec<Variable>,
     /// Its end of the channel for PMI.
     pub(super) pmi: Option<UnixStream>,
-    pub(super) input: Stdin<OwnedFd>,
-    /// True if the rank leads its own process group.
+    pub(super) input: Stdin,
+    /// True if the rank leads its own process group. If not, it ignores SIGQUIT: one in our own
+    /// group gets it from the terminal when the user asks us what the ranks do.
     pub(super) has_own_group: bool,
-    /// The CPUs that the rank may use, if it is bound.
+    /// The CPUs that the rank, and all that it starts, may use, if it is bound.
     pub(super) cpus: Option<CpuSet>,
 }
 
@@ -174,34 +175,19 @@ impl Program {
         let boot = high(boot.into());
         let (output, rank_output) = output_pipe()?;
         let (error, rank_error) = output_pipe()?;
-        let mut variables = role.variables;
-        variables.push(variable(BOOT_FD, rank_boot.as_raw_fd()));
-        let variables = variables.iter().map(assignment);
+        let boot_fd = variable(BOOT_FD, rank_boot.as_raw_fd());
+        let variables = role.variables.iter().chain([&boot_fd]).map(assignment);
         let variables: Vec<CString> = variables.collect::<io::Result<_>>()?;
         let is_own = |it: &&CString| variables.iter().any(|own| name_of(own) == name_of(it));
         let common = self.environment.iter().filter(|it| !is_own(it));
-        let memory = self.memory.as_ref();
-        let script = memory.filter(|memory| memory.is_script);
-        let kept = [
-            Some(rank_boot.as_fd()),
-            role.pmi.as_ref().map(AsFd::as_fd),
-            // Its interpreter reads it.
-            script.map(InMemory::descriptor),
-        ];
         let pid = Child {
-            file: &self.file,
-            arguments: &self.arguments,
+            program: self,
+            role: &role,
             environment: common.chain(&variables).map(|it| &**it).collect(),
-            directory: &self.directory,
-            input: role.input.as_ref(),
+            boot: rank_boot.as_fd(),
             output: rank_output.as_fd(),
             error: rank_error.as_fd(),
-            kept: kept.into_iter().flatten().collect(),
-            memory: memory.map(InMemory::descriptor),
-            has_own_group: role.has_own_group,
             guard,
-            cpus: role.cpus,
-            inherited: self.inherited,
         }
         .start()?;
         Ok(Spawned {

@@ -22,7 +22,7 @@ use super::child::{Stdin, Step, Stopped};
 use super::memory::InMemory;
 use super::rank::RankProcess;
 use super::segment::{Refusal, Rounds};
-use super::spawn::{self, Inherited, Program, Role, variable};
+use super::spawn::{self, Program, Role, variable};
 use crate::failure::{Failure, LAUNCH, NOT_EXECUTABLE, NOT_FOUND, printable};
 use crate::job::environment::{self, Base, Variable};
 use crate::job::other_mpi;
@@ -50,7 +50,7 @@ impl Node {
 
     fn try_start(&mut self, start: &Start) -> Result<(), Failure> {
         self.check_descriptors(start, DESCRIPTORS_PER_RANK)?;
-        self.job = Some(Assigner::new(start, self.inherited)?);
+        self.job = Some(Assigner::new(start, self.inherited.files.0)?);
         let programs = start.programs.iter();
         let programs: Result<Vec<Program>, Failure> = programs
             .map(|program| self.program(start, program))
@@ -258,7 +258,7 @@ pub(super) struct Assigner {
 }
 
 impl Assigner {
-    fn new(start: &Start, inherited: Inherited) -> Result<Assigner, Failure> {
+    fn new(start: &Start, files: u64) -> Result<Assigner, Failure> {
         let size = start.hosts.len();
         if start.ranks.is_empty() || start.ranks.iter().any(|rank| *rank as usize >= size) {
             return Err(Failure::launch(format!(
@@ -280,7 +280,7 @@ impl Assigner {
         Ok(Assigner {
             start: start.clone(),
             answer: ToRank::Assigned(Box::new(assignment(start)?)),
-            rounds: Rounds::new(count(start.ranks.len()), &start.transport, inherited),
+            rounds: Rounds::new(count(start.ranks.len()), &start.transport, files),
         })
     }
 

@@ -15,9 +15,8 @@ use std::time::{Duration, Instant};
 
 use nix::unistd::Pid;
 
-use super::Node;
+use super::activity::{Process, children_of};
 use crate::node::elf::{self, Mpi};
-use crate::wire::Report;
 
 /// When a rank is looked at for the first time, and the least time between two looks: a tenth of
 /// what an Init of Open MPI takes.
@@ -73,7 +72,7 @@ pub(super) struct Strangers {
     /// By place.
     suspects: Vec<Option<Suspect>>,
     /// Ranks with a channel for PMI: MPICH's library will speak there.
-    have_pmi: bool,
+    pub(super) have_pmi: bool,
     resting_until: Option<Instant>,
 }
 
@@ -89,11 +88,6 @@ impl Strangers {
             have_pmi: false,
             resting_until: None,
         }
-    }
-
-    /// The ranks have channels for PMI.
-    pub(super) fn have_pmi(&mut self) {
-        self.have_pmi = true;
     }
 
     /// Adds the next rank, which is watched or not.
@@ -188,53 +182,34 @@ impl Strangers {
     }
 }
 
-impl Node {
-    /// Looks at the ranks that do not speak, and reports those that have loaded another MPI.
-    pub(super) fn look_for_strangers(&mut self, now: Instant) {
-        for (place, library) in self.strangers.look(now) {
-            self.report_stranger(place, library);
-        }
-    }
-
-    /// A rank has ended: this is the last time to report it.
-    pub(super) fn end_stranger(&mut self, place: usize) {
-        if let Some(library) = self.strangers.end(place) {
-            self.report_stranger(place, library);
-        }
-    }
-
-    fn report_stranger(&mut self, place: usize, library: String) {
-        let rank = self.ranks[place].rank;
-        self.reports.push_back(Report::Stranger { rank, library });
-    }
-}
-
 /// What a process has mapped, and those that it has started. Those of another process group are of
 /// another launcher.
 fn look_into(proc: &Path, pid: Pid, is_strange: &dyn Fn(Mpi) -> bool) -> Seen {
-    let Some(group) = group_of(proc, pid) else {
+    let folder_of = |pid: Pid| proc.join(pid.to_string());
+    let group_of = |pid| Process::read(&folder_of(pid)).map(|it| it.group);
+    let Some(group) = group_of(pid) else {
         return Seen::Nothing;
     };
     let mut processes = vec![pid];
     let (mut next, mut seen) = (0, Seen::Nothing);
     while let Some(process) = processes.get(next).copied() {
         next += 1;
-        match mapped(proc, process, is_strange) {
+        match mapped(&folder_of(process), is_strange) {
             Seen::Strange(library) => return Seen::Strange(library),
             Seen::Own => seen = Seen::Own,
             Seen::Nothing => {}
         }
         let room = PROCESSES_MAX - processes.len();
-        let children = children_of(proc, process).into_iter();
-        let of_group = children.filter(|child| group_of(proc, *child) == Some(group));
+        let children = children_of(&folder_of(process)).into_iter();
+        let of_group = children.filter(|child| group_of(*child) == Some(group));
         processes.extend(of_group.take(room));
     }
     seen
 }
 
 /// What a process has mapped. Ours counts if there are two.
-fn mapped(proc: &Path, pid: Pid, is_strange: &dyn Fn(Mpi) -> bool) -> Seen {
-    let maps = fs::read(proc.join(pid.to_string()).join("maps")).unwrap_or_default();
+fn mapped(process: &Path, is_strange: &dyn Fn(Mpi) -> bool) -> Seen {
+    let maps = fs::read(process.join("maps")).unwrap_or_default();
     let mut seen = Seen::Nothing;
     for line in maps.split(|byte| *byte == b'\n') {
         let Some(name) = line.rsplit(|byte| *byte == b'/').next() else {
@@ -252,31 +227,6 @@ fn mapped(proc: &Path, pid: Pid, is_strange: &dyn Fn(Mpi) -> bool) -> Seen {
         }
     }
     seen
-}
-
-/// The children of a process; none where the kernel does not list them.
-fn children_of(proc: &Path, pid: Pid) -> Vec<Pid> {
-    let Ok(tasks) = fs::read_dir(proc.join(pid.to_string()).join("task")) else {
-        return Vec::new();
-    };
-    let lists = tasks
-        .flatten()
-        .filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
-    let numbers = lists.flat_map(|list| {
-        let words = list.split_ascii_whitespace();
-        words
-            .filter_map(|word| word.parse().ok())
-            .collect::<Vec<i32>>()
-    });
-    numbers.map(Pid::from_raw).collect()
-}
-
-/// The process group: `PID (name) STATE PARENT GROUP`, proc(5). A name may have any characters.
-fn group_of(proc: &Path, pid: Pid) -> Option<i32> {
-    let stat = fs::read(proc.join(pid.to_string()).join("stat")).ok()?;
-    let end = stat.iter().rposition(|byte| *byte == b')')?;
-    let rest = std::str::from_utf8(&stat[end + 1..]).ok()?;
-    rest.split_ascii_whitespace().nth(2)?.parse().ok()
 }
 
 #[cfg(test)]
@@ -297,7 +247,7 @@ mod tests {
             let folder = root.path().join(pid.to_string());
             let task = folder.join(format!("task/{pid}"));
             fs::create_dir_all(&task).expect("a folder");
-            let stat = format!("{pid} (a ) b) S 1 {group} 1 0");
+            let stat = format!("{pid} (a ) b) S 1 {group} 1 0 -1 0 0 0 0 0 0 0");
             let files = [(folder.join("stat"), &*stat), (folder.join("maps"), maps)];
             for (path, text) in files
                 .into_iter()

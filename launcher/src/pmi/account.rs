@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn events_come_in_the_order_of_a_rank() {
         let fence = || Event::Fence(Vec::new());
-        let lookup = || Event::Name(Ask::Lookup { name: "s".into() });
+        let lookup = || Event::Name(Ask::Lookup("s".into()));
         for first in [fence(), lookup(), Event::Finalized] {
             assert!(Account::default().enter(&first).is_err(), "{first:?}");
         }

@@ -1,21 +1,12 @@
 //! What a message asks for, and how its answer is written, in PMI-1 and in PMI-2.
 //!
-//! * [`Dialect`]: the version that a rank speaks.
-//! * [`Request`]: what it asks for.
+//! * [`Request`]: what a rank asks for.
 //! * [`Asked`]: a request with what its answer must repeat.
 //! * [`Reply`]: what the answer says.
 
+use super::Put;
 use super::names::Ask;
-use super::text::{Message, Syntax, frame, line};
-
-/// The version of the protocol that a rank speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Dialect {
-    /// PMI-1. The first message of a rank is written in it in any case.
-    One,
-    /// PMI-2.
-    Two,
-}
+use super::text::{Dialect, Message, frame, line};
 
 /// What a rank asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,54 +25,26 @@ pub enum Request {
     UniverseSize,
     /// The name of the job.
     JobName,
-    /// A value that holds for the whole job.
+    /// The value of this key that holds for the whole job.
     JobAttribute(String),
-    /// A value of a rank of its node.
-    NodeAttribute {
-        /// Its key.
-        key: String,
-        /// True if the rank waits until it is there.
-        waits: bool,
-    },
+    /// The value of this key that a rank of its node has given; true: the rank waits for it.
+    NodeAttribute(String, bool),
     /// To give the ranks of its node a value.
-    PutNodeAttribute {
-        /// Its key.
-        key: String,
-        /// The value.
-        value: String,
-    },
+    PutNodeAttribute(Put),
     /// To put a value.
-    Put {
-        /// Its key.
-        key: String,
-        /// The value.
-        value: String,
-    },
-    /// To get a value.
-    Get {
-        /// The name of the space, if it gives one.
-        space: Option<String>,
-        /// The key.
-        key: String,
-    },
+    Put(Put),
+    /// To get the value of a key, of a space if it names one.
+    Get(Option<String>, String),
     /// To wait for all ranks.
     Fence,
     /// Something about a service.
     Name(Ask),
-    /// To start more programs.
-    Spawn {
-        /// More messages belong to it, and follow.
-        has_more: bool,
-    },
+    /// To start more programs; true: more messages belong to it, and follow.
+    Spawn(bool),
     /// To end the conversation.
     Finalize,
-    /// To end the job.
-    Abort {
-        /// Exit status.
-        code: i32,
-        /// What to print.
-        message: String,
-    },
+    /// To end the job, with this exit status and text.
+    Abort(i32, String),
     /// Something that the server does not have.
     Unknown,
 }
@@ -89,35 +52,39 @@ pub enum Request {
 /// A request with what its answer must repeat.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked {
-    command: String,
+    /// As the rank has written it.
+    pub command: String,
     thread: Option<String>,
     /// What is asked for.
     pub request: Request,
 }
 
-impl Asked {
-    /// The command, as the rank has written it.
-    pub fn command(&self) -> &str {
-        &self.command
-    }
-}
-
 /// The fields of an answer, or why there is none.
 pub type Reply = Result<Vec<(&'static str, String)>, String>;
 
-impl Dialect {
-    /// How messages are written after the first one.
-    pub fn syntax(self) -> Syntax {
-        match self {
-            Dialect::One => Syntax::Lines,
-            Dialect::Two => Syntax::Frames,
-        }
-    }
+/// A command of PMI-1, that of its answer, and the one of PMI-2 that asks for the same.
+const COMMANDS: [(&str, &str, &str); 14] = [
+    ("init", "response_to_init", ""),
+    ("get_maxes", "maxes", ""),
+    ("get_appnum", "appnum", ""),
+    ("get_my_kvsname", "my_kvsname", ""),
+    ("get_universe_size", "universe_size", ""),
+    ("put", "put_result", "kvs-put"),
+    ("get", "get_result", "kvs-get"),
+    ("barrier_in", "barrier_out", "kvs-fence"),
+    ("publish_name", "publish_result", "name-publish"),
+    ("unpublish_name", "unpublish_result", "name-unpublish"),
+    ("lookup_name", "lookup_result", "name-lookup"),
+    ("spawn", "spawn_result", "spawn"),
+    ("finalize", "finalize_ack", "finalize"),
+    ("abort", "abort", "abort"),
+];
 
+impl Dialect {
     /// What a message asks for.
     pub fn read(self, message: &Message) -> Asked {
         let request = match self {
-            Dialect::One => request_of_line(message),
+            Dialect::One => request_of_line(&message.command, message),
             Dialect::Two => request_of_frame(message),
         };
         Asked {
@@ -132,139 +99,80 @@ impl Dialect {
         let mut fields: Vec<(&str, String)> = Vec::new();
         let thread = asked.thread.as_ref();
         fields.extend(thread.map(|thread| ("thrid", thread.clone())));
+        let code = if reply.is_ok() { "0" } else { "-1" };
+        fields.push(("rc", code.into()));
         match (self, reply) {
-            (_, Ok(of_reply)) => {
-                fields.push(("rc", "0".into()));
-                fields.extend(of_reply.iter().cloned());
-            }
-            (Dialect::One, Err(reason)) => {
-                fields.push(("rc", "-1".into()));
-                // A word: older clients end a value at the first blank.
-                fields.push(("msg", reason.replace([' ', '='], "_")));
-            }
-            (Dialect::Two, Err(reason)) => {
-                fields.push(("rc", "-1".into()));
-                fields.push(("errmsg", reason.clone()));
-            }
+            (_, Ok(of_reply)) => fields.extend(of_reply.iter().cloned()),
+            // A word: older clients end a value at the first blank.
+            (Dialect::One, Err(reason)) => fields.push(("msg", reason.replace([' ', '='], "_"))),
+            (Dialect::Two, Err(reason)) => fields.push(("errmsg", reason.clone())),
         }
+        let command = &*asked.command;
+        let answer = COMMANDS.iter().find(|(known, ..)| *known == command);
         match self {
-            Dialect::One => line(answer_of_line(&asked.command), &fields),
-            Dialect::Two => frame(&format!("{}-response", asked.command), &fields),
+            Dialect::One => line(answer.map_or(command, |(_, answer, _)| answer), &fields),
+            Dialect::Two => frame(&format!("{command}-response"), &fields),
         }
     }
 }
 
-/// The command of the answer to a command of PMI-1.
-fn answer_of_line(command: &str) -> &str {
-    match command {
-        "init" => "response_to_init",
-        "get_maxes" => "maxes",
-        "get_appnum" => "appnum",
-        "get_my_kvsname" => "my_kvsname",
-        "get_universe_size" => "universe_size",
-        "put" => "put_result",
-        "get" => "get_result",
-        "barrier_in" => "barrier_out",
-        "publish_name" => "publish_result",
-        "unpublish_name" => "unpublish_result",
-        "lookup_name" => "lookup_result",
-        "spawn" => "spawn_result",
-        "finalize" => "finalize_ack",
-        other => other,
-    }
-}
-
-/// Returns `None` if a field is missing, or the command is not of PMI-1.
-fn request_of_line(message: &Message) -> Option<Request> {
-    let field = |name: &str| message.get(name).map(String::from);
+/// What a message asks for with a command that PMI-1 calls so. `None` if a field is missing, or
+/// PMI-1 has no such command.
+fn request_of_line(command: &str, message: &Message) -> Option<Request> {
+    let one_of = |names: &[&str]| {
+        names
+            .iter()
+            .find_map(|name| message.get(name))
+            .map(String::from)
+    };
+    let field = |name: &str| one_of(&[name]);
     let number = |name: &str| message.get(name)?.parse::<u32>().ok();
-    Some(match &*message.command {
+    let service = || one_of(&["service", "name"]);
+    let code = |name: &str| message.get(name)?.parse().ok();
+    Some(match command {
         "init" => Request::Init(number("pmi_version")?),
         "get_maxes" => Request::Maxes,
         "get_appnum" => Request::AppNumber,
         "get_my_kvsname" => Request::SpaceName,
         "get_universe_size" => Request::UniverseSize,
-        "put" => Request::Put {
-            key: field("key")?,
-            value: field("value")?,
-        },
-        "get" => Request::Get {
-            space: field("kvsname"),
-            key: field("key")?,
-        },
+        "put" => Request::Put((field("key")?, field("value")?)),
+        "get" => Request::Get(field("kvsname"), field("key")?),
         "barrier_in" => Request::Fence,
-        "publish_name" => Request::Name(Ask::Publish {
-            name: field("service")?,
-            port: field("port")?,
-        }),
-        "unpublish_name" => Request::Name(Ask::Unpublish {
-            name: field("service")?,
-        }),
-        "lookup_name" => Request::Name(Ask::Lookup {
-            name: field("service")?,
-        }),
-        "spawn" => Request::Spawn {
-            has_more: number("spawnssofar") < number("totspawns"),
-        },
+        "publish_name" => Request::Name(Ask::Publish(service()?, field("port")?)),
+        "unpublish_name" => Request::Name(Ask::Unpublish(service()?)),
+        "lookup_name" => Request::Name(Ask::Lookup(service()?)),
+        "spawn" => Request::Spawn(number("spawnssofar") < number("totspawns")),
         "finalize" => Request::Finalize,
-        "abort" => Request::Abort {
-            code: code(message, "exitcode")
-                .or(code(message, "exit_code"))
-                .unwrap_or(1),
-            message: field("message").or(field("error_msg")).unwrap_or_default(),
-        },
+        "abort" => Request::Abort(
+            code("exitcode").or(code("exit_code")).unwrap_or(1),
+            one_of(&["message", "error_msg", "msg"]).unwrap_or_default(),
+        ),
         _ => return None,
     })
 }
 
-/// Returns `None` if a field is missing, or the command is not of PMI-2.
+/// The same for a command of PMI-2.
 fn request_of_frame(message: &Message) -> Option<Request> {
     let field = |name: &str| message.get(name).map(String::from);
+    let is_true = |name: &str| {
+        message
+            .get(name)
+            .is_some_and(|it| it.eq_ignore_ascii_case("true"))
+    };
     Some(match &*message.command {
         "fullinit" => Request::FullInit,
         "job-getid" => Request::JobName,
         "info-getjobattr" => Request::JobAttribute(field("key")?),
-        "info-getnodeattr" => Request::NodeAttribute {
-            key: field("key")?,
-            waits: message
-                .get("wait")
-                .is_some_and(|it| it.eq_ignore_ascii_case("true")),
-        },
-        "info-putnodeattr" => Request::PutNodeAttribute {
-            key: field("key")?,
-            value: field("value")?,
-        },
-        "kvs-put" => Request::Put {
-            key: field("key")?,
-            value: field("value")?,
-        },
-        "kvs-get" => Request::Get {
-            space: None,
-            key: field("key")?,
-        },
-        "kvs-fence" => Request::Fence,
-        "name-publish" => Request::Name(Ask::Publish {
-            name: field("name")?,
-            port: field("port")?,
-        }),
-        "name-unpublish" => Request::Name(Ask::Unpublish {
-            name: field("name")?,
-        }),
-        "name-lookup" => Request::Name(Ask::Lookup {
-            name: field("name")?,
-        }),
-        "spawn" => Request::Spawn { has_more: false },
-        "finalize" => Request::Finalize,
-        "abort" => Request::Abort {
-            code: code(message, "exitcode").unwrap_or(1),
-            message: field("msg").unwrap_or_default(),
-        },
-        _ => return None,
+        "info-getnodeattr" => Request::NodeAttribute(field("key")?, is_true("wait")),
+        "info-putnodeattr" => Request::PutNodeAttribute((field("key")?, field("value")?)),
+        "spawn" => Request::Spawn(false),
+        "kvs-get" => Request::Get(None, field("key")?),
+        other => {
+            let known = COMMANDS.iter().find(|(_, _, two)| *two == other);
+            let (one, ..) = known.filter(|_| !other.is_empty())?;
+            return request_of_line(one, message);
+        }
     })
-}
-
-fn code(message: &Message, name: &str) -> Option<i32> {
-    message.get(name)?.parse().ok()
 }
 
 #[cfg(test)]
@@ -274,7 +182,7 @@ mod tests {
 
     fn asked(dialect: Dialect, bytes: &str) -> Asked {
         let mut reader = Reader::default();
-        reader.set_syntax(dialect.syntax());
+        reader.dialect = dialect;
         reader.push(bytes.as_bytes());
         dialect.read(&reader.pop().unwrap().unwrap())
     }
@@ -324,7 +232,7 @@ mod tests {
     #[test]
     fn an_abort_may_have_no_code_and_no_text() {
         let code_of = |bytes: &str| match asked(Dialect::One, bytes).request {
-            Request::Abort { code, message } => (code, message),
+            Request::Abort(code, message) => (code, message),
             other => panic!("{other:?}"),
         };
         assert_eq!(code_of("cmd=abort\n"), (1, String::new()));

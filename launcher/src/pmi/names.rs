@@ -15,23 +15,12 @@ const NAMES_MAX: usize = 1024;
 /// What a rank asks about a service.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ask {
-    /// Others shall find it.
-    Publish {
-        /// Its name.
-        name: String,
-        /// Where it is.
-        port: String,
-    },
+    /// Others shall find the service of this name at this port.
+    Publish(String, String),
     /// Others shall find it no more.
-    Unpublish {
-        /// Its name.
-        name: String,
-    },
+    Unpublish(String),
     /// Where it is.
-    Lookup {
-        /// Its name.
-        name: String,
-    },
+    Lookup(String),
 }
 
 impl Ask {
@@ -42,8 +31,8 @@ impl Ask {
     /// What is too long.
     pub fn check(&self) -> Result<(), String> {
         let (name, port) = match self {
-            Ask::Publish { name, port } => (name, port.as_str()),
-            Ask::Unpublish { name } | Ask::Lookup { name } => (name, ""),
+            Ask::Publish(name, port) => (name, port.as_str()),
+            Ask::Unpublish(name) | Ask::Lookup(name) => (name, ""),
         };
         match () {
             () if name.is_empty() => Err("the name of the service is empty".into()),
@@ -72,21 +61,21 @@ impl Names {
     /// Why not.
     pub fn answer(&mut self, ask: Ask) -> Result<String, String> {
         match ask {
-            Ask::Publish { name, .. } if self.ports.contains_key(&name) => {
+            Ask::Publish(name, _) if self.ports.contains_key(&name) => {
                 Err(format!("the service {name} has been published already"))
             }
-            Ask::Publish { .. } if self.ports.len() >= NAMES_MAX => {
+            Ask::Publish(..) if self.ports.len() >= NAMES_MAX => {
                 Err(format!("a job has at most {NAMES_MAX} services"))
             }
-            Ask::Publish { name, port } => {
+            Ask::Publish(name, port) => {
                 self.ports.insert(name, port);
                 Ok(String::new())
             }
-            Ask::Unpublish { name } => {
+            Ask::Unpublish(name) => {
                 let removed = self.ports.remove(&name).map(|_| String::new());
                 removed.ok_or_else(|| format!("there is no service {name}"))
             }
-            Ask::Lookup { name } => {
+            Ask::Lookup(name) => {
                 let port = self.ports.get(&name).cloned();
                 port.ok_or_else(|| format!("there is no service {name}"))
             }
@@ -102,28 +91,19 @@ mod tests {
     fn a_service_is_found_from_its_publishing_to_its_end() {
         let mut names = Names::default();
         let name = || "s".to_string();
-        let publish = |port: &str| Ask::Publish {
-            name: name(),
-            port: port.into(),
-        };
-        assert!(names.answer(Ask::Lookup { name: name() }).is_err());
+        let publish = |port: &str| Ask::Publish(name(), port.into());
+        assert!(names.answer(Ask::Lookup(name())).is_err());
         assert_eq!(names.answer(publish("p")), Ok(String::new()));
         assert!(names.answer(publish("q")).is_err());
-        assert_eq!(names.answer(Ask::Lookup { name: name() }), Ok("p".into()));
-        assert_eq!(
-            names.answer(Ask::Unpublish { name: name() }),
-            Ok(String::new())
-        );
-        assert!(names.answer(Ask::Unpublish { name: name() }).is_err());
+        assert_eq!(names.answer(Ask::Lookup(name())), Ok("p".into()));
+        assert_eq!(names.answer(Ask::Unpublish(name())), Ok(String::new()));
+        assert!(names.answer(Ask::Unpublish(name())).is_err());
     }
 
     #[test]
     fn the_number_and_the_lengths_of_services_are_bounded() {
         let mut names = Names::default();
-        let publish = |name: String| Ask::Publish {
-            name,
-            port: "p".into(),
-        };
+        let publish = |name: String| Ask::Publish(name, "p".into());
         let all = (0..NAMES_MAX + 5).map(|number| names.answer(publish(number.to_string())));
         assert_eq!(all.filter(Result::is_ok).count(), NAMES_MAX);
         assert!(publish("n".repeat(NAME_MAX)).check().is_ok());

@@ -5,11 +5,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::dialect::{Asked, Dialect, Reply, Request};
+use super::dialect::{Asked, Reply, Request};
 use super::mapping::mapping;
-use super::names::Ask;
 use super::store::{self, Puts, Store};
-use super::text::{BLOCK_MAX, LINE_MAX, Reader};
+use super::text::{BLOCK_MAX, Dialect, LINE_MAX, Reader};
 use super::{Command, Event, Put};
 
 /// The key of what [`mapping`] says.
@@ -40,6 +39,13 @@ enum Wait {
     Attribute(String),
 }
 
+/// What comes of a request at once.
+enum Next {
+    Reply(Reply),
+    Wait(Wait),
+    Nothing,
+}
+
 /// How far the program of a rank has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
@@ -55,7 +61,6 @@ enum Phase {
 struct Session {
     rank: u32,
     reader: Reader,
-    dialect: Dialect,
     phase: Phase,
     /// It has been in no fence since its Init.
     is_fresh: bool,
@@ -69,7 +74,6 @@ impl Session {
         Session {
             rank,
             reader: Reader::default(),
-            dialect: Dialect::One,
             phase: Phase::Outside,
             is_fresh: true,
             puts: Puts::default(),
@@ -78,8 +82,8 @@ impl Session {
         }
     }
 
-    fn waits_in_fence(&self) -> bool {
-        matches!(self.open, Some((_, Wait::Fence)))
+    fn waits_for(&self, what: &Wait) -> bool {
+        self.open.as_ref().is_some_and(|(_, wait)| wait == what)
     }
 }
 
@@ -139,10 +143,8 @@ impl Server {
             None => BLOCK_MAX,
         };
         if session.reader.waiting() > most + bytes.len() {
-            return self.fail(
-                place,
-                "sends PMI messages and does not wait for answers".into(),
-            );
+            let reason = "sends PMI messages and does not wait for answers";
+            return self.fail(place, reason.into());
         }
         self.go_on(place);
     }
@@ -152,8 +154,7 @@ impl Server {
         match command {
             Command::Release(puts) => self.release(puts),
             Command::Named { rank, answer } => {
-                let asks =
-                    |it: &Session| it.rank == rank && matches!(it.open, Some((_, Wait::Name)));
+                let asks = |it: &Session| it.rank == rank && it.waits_for(&Wait::Name);
                 if let Some(place) = self.sessions.iter().position(asks) {
                     let reply = answer.map(|port| match port.is_empty() {
                         true => Vec::new(),
@@ -168,7 +169,8 @@ impl Server {
 
     /// Ends the fence that all ranks are in.
     fn release(&mut self, puts: Vec<Put>) {
-        let places = (0..self.sessions.len()).filter(|it| self.sessions[*it].waits_in_fence());
+        let places =
+            (0..self.sessions.len()).filter(|it| self.sessions[*it].waits_for(&Wait::Fence));
         let places: Vec<usize> = places.collect();
         let is_first = places.iter().all(|place| self.sessions[*place].is_fresh);
         self.store.release(puts, is_first);
@@ -190,7 +192,7 @@ impl Server {
             }
             match session.reader.pop() {
                 Ok(Some(message)) => {
-                    let asked = session.dialect.read(&message);
+                    let asked = session.reader.dialect.read(&message);
                     self.take(place, asked);
                 }
                 Ok(None) => return,
@@ -202,55 +204,38 @@ impl Server {
     /// Does what a rank asks for.
     fn take(&mut self, place: usize, asked: Asked) {
         let session = &self.sessions[place];
-        let is_allowed = match (&asked.request, session.phase, session.dialect) {
-            (Request::Init(_), phase, _) => phase == Phase::Outside,
-            (Request::FullInit, phase, _) => phase == Phase::Greeted,
-            (_, phase, _) => phase == Phase::InMpi,
+        let due = match &asked.request {
+            Request::Init(_) => Phase::Outside,
+            Request::FullInit => Phase::Greeted,
+            _ => Phase::InMpi,
         };
-        if !is_allowed {
-            let shown = crate::failure::printable_line(asked.command());
+        if session.phase != due {
+            let shown = crate::failure::printable_line(&asked.command);
             let state = match session.phase {
                 Phase::InMpi => "between Init and Finalize",
                 Phase::Outside | Phase::Greeted => "outside of Init and Finalize",
             };
             return self.fail(place, format!("sent the PMI command '{shown}' {state}"));
         }
-        match asked.request.clone() {
-            Request::Init(version) => self.begin(place, &asked, version),
-            Request::FullInit => {
-                self.enter(place);
-                let fields = self.full_init(place);
-                self.reply(place, &asked, &Ok(fields));
+        let dialect = session.reader.dialect;
+        match self.act(place, asked.request.clone()) {
+            Next::Reply(reply) => {
+                let bytes = dialect.write(&asked, &reply);
+                self.actions.push_back(Action::Send(place, bytes));
             }
-            Request::Fence => {
-                let puts = self.sessions[place].puts.take();
-                self.wait(place, asked, Wait::Fence);
-                self.actions
-                    .push_back(Action::Report(place, Event::Fence(puts)));
-            }
-            Request::Name(ask) => self.ask(place, asked, ask),
-            Request::NodeAttribute { key, waits } => self.look(place, asked, &key, waits),
-            Request::PutNodeAttribute { key, value } => {
-                let reply = self.give(&key, value);
-                self.reply(place, &asked, &reply);
-                self.answer_waiting(&key);
-            }
-            Request::Spawn { has_more: true } => {}
-            Request::Finalize => self.finalize(place, &asked),
-            Request::Abort { code, message } => {
-                let event = Event::Abort { code, message };
-                self.actions.push_back(Action::Report(place, event));
-            }
-            request => {
-                let reply = self.answer(place, request);
-                self.reply(place, &asked, &reply);
-            }
+            Next::Wait(wait) => self.sessions[place].open = Some((asked, wait)),
+            Next::Nothing => {}
         }
     }
 
-    /// The answer to what needs nobody else.
-    fn answer(&mut self, place: usize, request: Request) -> Reply {
-        match request {
+    fn act(&mut self, place: usize, request: Request) -> Next {
+        let session = &mut self.sessions[place];
+        Next::Reply(match request {
+            Request::Init(version) => self.begin(place, version),
+            Request::FullInit => {
+                self.enter(place);
+                Ok(self.full_init(place))
+            }
             Request::Maxes => Ok(vec![
                 ("kvsname_max", SPACE_NAME_MAX.to_string()),
                 ("keylen_max", store::KEY_MAX.to_string()),
@@ -260,18 +245,47 @@ impl Server {
             Request::SpaceName => Ok(vec![("kvsname", self.name.clone())]),
             Request::UniverseSize => Ok(vec![("size", "-1".into())]),
             Request::JobName => Ok(vec![("jobid", self.name.clone())]),
-            Request::JobAttribute(key) => {
-                let value = Some(self.mapping.clone()).filter(|_| key == MAPPING);
-                Ok(found(value))
+            Request::JobAttribute(key) => Ok(found((key == MAPPING).then_some(&self.mapping))),
+            Request::NodeAttribute(key, waits) => match self.attributes.get(&key) {
+                None if waits && key.len() <= store::KEY_MAX => {
+                    return Next::Wait(Wait::Attribute(key));
+                }
+                value => Ok(found(value)),
+            },
+            Request::PutNodeAttribute((key, value)) => {
+                let reply = self.give(&key, value);
+                self.answer_waiting(&key);
+                reply
             }
-            Request::Put { key, value } => {
-                let put = self.sessions[place].puts.add(&key, &value);
-                put.map(|()| Vec::new())
+            Request::Put(put) => session.puts.add(put).map(|()| Vec::new()),
+            Request::Get(space, key) => self.get(place, space.as_deref(), &key),
+            Request::Fence => {
+                let puts = session.puts.take();
+                self.report(place, Event::Fence(puts));
+                return Next::Wait(Wait::Fence);
             }
-            Request::Get { space, key } => self.get(place, space.as_deref(), &key),
-            Request::Spawn { .. } => Err("mpirun of mpi-lite starts no more programs".into()),
-            _ => Err("the server has no such command".into()),
-        }
+            Request::Name(ask) => match ask.check() {
+                Ok(()) => {
+                    self.report(place, Event::Name(ask));
+                    return Next::Wait(Wait::Name);
+                }
+                Err(reason) => Err(reason),
+            },
+            Request::Spawn(true) => return Next::Nothing,
+            Request::Spawn(false) => Err("mpirun of mpi-lite starts no more programs".into()),
+            Request::Finalize => {
+                session.phase = Phase::Outside;
+                session.is_fresh = false;
+                session.reader.dialect = Dialect::One;
+                self.report(place, Event::Finalized);
+                Ok(Vec::new())
+            }
+            Request::Abort(code, message) => {
+                self.report(place, Event::Abort { code, message });
+                return Next::Nothing;
+            }
+            Request::Unknown => Err("the server has no such command".into()),
+        })
     }
 
     fn get(&self, place: usize, space: Option<&str>, key: &str) -> Reply {
@@ -280,52 +294,48 @@ impl Server {
             return Err("there is no such space".into());
         }
         let value = match key {
-            MAPPING => Some(self.mapping.clone()),
+            MAPPING => Some(&self.mapping),
             // What is there is of the program before this one.
             _ if session.is_fresh => None,
-            key => self.store.get(key).map(String::from),
+            key => self.store.get(key),
         };
-        match (session.dialect, value) {
+        match (session.reader.dialect, value) {
             (Dialect::Two, value) => Ok(found(value)),
-            (Dialect::One, Some(value)) => Ok(vec![("msg", "success".into()), ("value", value)]),
+            (Dialect::One, Some(value)) => {
+                Ok(vec![("msg", "success".into()), ("value", value.clone())])
+            }
             (Dialect::One, None) => Err("no such key".into()),
         }
     }
 
-    fn begin(&mut self, place: usize, asked: &Asked, version: u32) {
+    fn begin(&mut self, place: usize, version: u32) -> Reply {
         let (dialect, sub) = match version {
             1 => (Dialect::One, "1"),
             2 => (Dialect::Two, "0"),
-            _ => {
-                let reply = Err("the server has PMI-1 and PMI-2".into());
-                return self.reply(place, asked, &reply);
-            }
+            _ => return Err("the server has PMI-1 and PMI-2".into()),
         };
-        let fields = vec![
-            ("pmi_version", version.to_string()),
-            ("pmi_subversion", sub.into()),
-        ];
-        self.reply(place, asked, &Ok(fields));
         let session = &mut self.sessions[place];
-        session.dialect = dialect;
-        session.reader.set_syntax(dialect.syntax());
+        session.reader.dialect = dialect;
         session.phase = Phase::Greeted;
         if dialect == Dialect::One {
             self.enter(place);
         }
+        Ok(vec![
+            ("pmi_version", version.to_string()),
+            ("pmi_subversion", sub.into()),
+        ])
     }
 
     /// A program of the rank is in MPI from now on.
     fn enter(&mut self, place: usize) {
-        let is_first = !self.sessions.iter().any(|it| it.phase == Phase::InMpi);
-        if is_first {
+        if !self.sessions.iter().any(|it| it.phase == Phase::InMpi) {
             self.attributes.clear();
         }
         let session = &mut self.sessions[place];
         session.phase = Phase::InMpi;
         session.is_fresh = true;
         session.puts = Puts::default();
-        self.actions.push_back(Action::Report(place, Event::Init));
+        self.report(place, Event::Init);
     }
 
     fn full_init(&self, place: usize) -> Vec<(&'static str, String)> {
@@ -338,37 +348,6 @@ impl Server {
             ("debugged", "FALSE".into()),
             ("pmiverbose", "FALSE".into()),
         ]
-    }
-
-    fn finalize(&mut self, place: usize, asked: &Asked) {
-        self.reply(place, asked, &Ok(Vec::new()));
-        let session = &mut self.sessions[place];
-        session.phase = Phase::Outside;
-        session.is_fresh = false;
-        session.dialect = Dialect::One;
-        session.reader.set_syntax(Dialect::One.syntax());
-        self.actions
-            .push_back(Action::Report(place, Event::Finalized));
-    }
-
-    fn ask(&mut self, place: usize, asked: Asked, ask: Ask) {
-        match ask.check() {
-            Ok(()) => {
-                self.wait(place, asked, Wait::Name);
-                self.actions
-                    .push_back(Action::Report(place, Event::Name(ask)));
-            }
-            Err(reason) => self.reply(place, &asked, &Err(reason)),
-        }
-    }
-
-    /// Answers with a value of the node, or lets the rank wait for it.
-    fn look(&mut self, place: usize, asked: Asked, key: &str, waits: bool) {
-        let value = self.attributes.get(key).cloned();
-        if value.is_none() && waits && key.len() <= store::KEY_MAX {
-            return self.wait(place, asked, Wait::Attribute(key.into()));
-        }
-        self.reply(place, &asked, &Ok(found(value)));
     }
 
     fn give(&mut self, key: &str, value: String) -> Reply {
@@ -385,29 +364,26 @@ impl Server {
         let Some(value) = self.attributes.get(key).cloned() else {
             return;
         };
+        let wait = Wait::Attribute(key.into());
         for place in 0..self.sessions.len() {
-            let open = self.sessions[place].open.as_ref();
-            if open.is_some_and(|(_, wait)| *wait == Wait::Attribute(key.into())) {
-                self.close(place, &Ok(found(Some(value.clone()))));
+            if self.sessions[place].waits_for(&wait) {
+                self.close(place, &Ok(found(Some(&value))));
                 self.go_on(place);
             }
         }
     }
 
-    fn wait(&mut self, place: usize, asked: Asked, wait: Wait) {
-        self.sessions[place].open = Some((asked, wait));
-    }
-
     /// Answers what a rank waits for.
     fn close(&mut self, place: usize, reply: &Reply) {
-        if let Some((asked, _)) = self.sessions[place].open.take() {
-            self.reply(place, &asked, reply);
+        let session = &mut self.sessions[place];
+        if let Some((asked, _)) = session.open.take() {
+            let bytes = session.reader.dialect.write(&asked, reply);
+            self.actions.push_back(Action::Send(place, bytes));
         }
     }
 
-    fn reply(&mut self, place: usize, asked: &Asked, reply: &Reply) {
-        let bytes = self.sessions[place].dialect.write(asked, reply);
-        self.actions.push_back(Action::Send(place, bytes));
+    fn report(&mut self, place: usize, event: Event) {
+        self.actions.push_back(Action::Report(place, event));
     }
 
     fn fail(&mut self, place: usize, reason: String) {
@@ -417,9 +393,9 @@ impl Server {
 }
 
 /// A value of PMI-2 that need not be there.
-fn found(value: Option<String>) -> Vec<(&'static str, String)> {
+fn found(value: Option<&String>) -> Vec<(&'static str, String)> {
     match value {
-        Some(value) => vec![("found", "TRUE".into()), ("value", value)],
+        Some(value) => vec![("found", "TRUE".into()), ("value", value.clone())],
         None => vec![("found", "FALSE".into())],
     }
 }
@@ -623,7 +599,7 @@ mod tests {
         sent(&mut server, 0, INIT.as_bytes());
         let both = b"cmd=lookup_name service=s\ncmd=get_appnum\n";
         server.hear(0, both);
-        let ask = Ask::Lookup { name: "s".into() };
+        let ask = crate::pmi::Ask::Lookup("s".into());
         assert_eq!(actions(&mut server), [Action::Report(0, Event::Name(ask))]);
         let answer = Ok("p".to_string());
         server.obey(Command::Named { rank: 0, answer });

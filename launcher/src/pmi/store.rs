@@ -52,12 +52,12 @@ impl Puts {
     /// # Errors
     ///
     /// Why the rank may not put it.
-    pub fn add(&mut self, key: &str, value: &str) -> Result<(), String> {
+    pub fn add(&mut self, put: Put) -> Result<(), String> {
+        let (key, value) = &put;
         check(key, value)?;
         if key.starts_with(RESERVED) {
             return Err(format!("keys that begin with {RESERVED} are reserved"));
         }
-        let put = (key.to_string(), value.to_string());
         let bytes = self.bytes + size(&put);
         if bytes > PUTS_MAX {
             return Err(format!("a rank puts at most {PUTS_MAX} bytes"));
@@ -81,8 +81,8 @@ pub struct Store {
 
 impl Store {
     /// The value of a key.
-    pub fn get(&self, key: &str) -> Option<&str> {
-        self.values.get(key).map(String::as_str)
+    pub fn get(&self, key: &str) -> Option<&String> {
+        self.values.get(key)
     }
 
     /// Makes visible what the fence has brought. With the first fence of a program what the program
@@ -105,25 +105,24 @@ mod tests {
         let put = |key: &str, value: &str| (key.to_string(), value.to_string());
         store.release(vec![put("a", "1")], true);
         store.release(vec![put("b", "2")], false);
-        assert_eq!((store.get("a"), store.get("b")), (Some("1"), Some("2")));
+        let seen = |store: &Store| ["a", "b"].map(|key| store.get(key).cloned());
+        assert_eq!(seen(&store), [Some("1".into()), Some("2".into())]);
         store.release(vec![put("b", "3")], true);
-        assert_eq!((store.get("a"), store.get("b")), (None, Some("3")));
+        assert_eq!(seen(&store), [None, Some("3".into())]);
     }
 
     #[test]
     fn long_keys_long_values_and_too_many_are_refused() {
-        let mut puts = Puts::default();
-        assert!(
-            puts.add(&"k".repeat(KEY_MAX), &"v".repeat(VALUE_MAX))
-                .is_ok()
-        );
-        assert!(puts.add(&"k".repeat(KEY_MAX + 1), "v").is_err());
-        assert!(puts.add("k", &"v".repeat(VALUE_MAX + 1)).is_err());
-        assert!(puts.add("", "v").is_err());
-        assert!(puts.add("PMI_process_mapping", "v").is_err());
-        let all = (0..100_000).filter(|_| puts.add("k", "v").is_ok()).count();
-        assert!(all < PUTS_MAX / PUT_OVERHEAD, "{all}");
-        assert!(puts.take().iter().map(size).sum::<usize>() <= PUTS_MAX);
-        assert!(puts.add("k", "v").is_err());
+        let mut all = Puts::default();
+        let mut put = |key: &str, value: &str| all.add((key.into(), value.into()));
+        assert!(put(&"k".repeat(KEY_MAX), &"v".repeat(VALUE_MAX)).is_ok());
+        assert!(put(&"k".repeat(KEY_MAX + 1), "v").is_err());
+        assert!(put("k", &"v".repeat(VALUE_MAX + 1)).is_err());
+        assert!(put("", "v").is_err());
+        assert!(put("PMI_process_mapping", "v").is_err());
+        let count = (0..100_000).filter(|_| put("k", "v").is_ok()).count();
+        assert!(count < PUTS_MAX / PUT_OVERHEAD, "{count}");
+        assert!(all.take().iter().map(size).sum::<usize>() <= PUTS_MAX);
+        assert!(all.add(("k".into(), "v".into())).is_err());
     }
 }

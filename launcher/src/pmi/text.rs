@@ -4,6 +4,7 @@
 //! `mcmd=spawn` to `endcmd`. A frame is a length, six characters wide with blanks on either side,
 //! and that many bytes `cmd=NAME;key=value;...`.
 //!
+//! * [`Dialect`]: the version that a rank speaks.
 //! * [`Reader`]: cuts a stream of bytes into messages.
 //! * [`Message`]: a command and its fields.
 //! * [`line()`], [`frame`]: write a message.
@@ -17,50 +18,33 @@ pub const BLOCK_MAX: usize = 1 << 20;
 /// The characters of a frame's length.
 const LENGTH_WIDTH: usize = 6;
 
-/// How a stream is cut into messages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Syntax {
-    /// As in PMI-1, and in the first message of PMI-2.
-    Lines,
-    /// As in PMI-2.
-    Frames,
+/// The version of the protocol that a rank speaks, and how its messages are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Dialect {
+    /// PMI-1: lines. The first message of a rank is one in any case.
+    #[default]
+    One,
+    /// PMI-2: frames.
+    Two,
 }
 
 /// Cuts a stream of bytes into messages.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Reader {
     bytes: Vec<u8>,
-    /// Where the first message begins.
-    start: usize,
-    syntax: Syntax,
-}
-
-impl Default for Reader {
-    fn default() -> Reader {
-        Reader {
-            bytes: Vec::new(),
-            start: 0,
-            syntax: Syntax::Lines,
-        }
-    }
+    /// How the next message is written.
+    pub dialect: Dialect,
 }
 
 impl Reader {
     /// Adds bytes that have come.
     pub fn push(&mut self, bytes: &[u8]) {
-        self.bytes.drain(..self.start);
-        self.start = 0;
         self.bytes.extend_from_slice(bytes);
-    }
-
-    /// What follows is written in this syntax.
-    pub fn set_syntax(&mut self, syntax: Syntax) {
-        self.syntax = syntax;
     }
 
     /// How many bytes have come and not been taken.
     pub fn waiting(&self) -> usize {
-        self.bytes.len() - self.start
+        self.bytes.len()
     }
 
     /// Takes the next message.
@@ -69,23 +53,17 @@ impl Reader {
     ///
     /// What is wrong with it, behind the name of its sender. The stream cannot be read further.
     pub fn pop(&mut self) -> Result<Option<Message>, String> {
-        let rest = &self.bytes[self.start..];
-        let (length, message) = match self.syntax {
-            Syntax::Frames => match frame_in(rest)? {
-                Some((length, body)) => (length, Message::of_frame(text(body)?)),
-                None => return Ok(None),
-            },
-            Syntax::Lines if rest.starts_with(b"mcmd=") => match block_in(rest)? {
-                Some(block) => (block.len(), Message::of_block(text(block)?)),
-                None => return Ok(None),
-            },
-            Syntax::Lines => match line_in(rest)? {
-                Some(line) => (line.len() + 1, Message::of_line(text(line)?)),
-                None => return Ok(None),
-            },
+        let rest = &*self.bytes;
+        let found = match self.dialect {
+            Dialect::Two => frame_in(rest)?,
+            Dialect::One if rest.starts_with(b"mcmd=") => block_in(rest)?,
+            Dialect::One => line_in(rest)?,
         };
-        self.start += length;
-        message.map(Some)
+        let Some((length, message)) = found else {
+            return Ok(None);
+        };
+        self.bytes.drain(..length);
+        Ok(Some(message))
     }
 }
 
@@ -93,41 +71,46 @@ fn text(bytes: &[u8]) -> Result<&str, String> {
     str::from_utf8(bytes).map_err(|_| "sent a PMI message that is no text".into())
 }
 
-/// The first line, without its end.
-fn line_in(bytes: &[u8]) -> Result<Option<&[u8]>, String> {
+/// How many bytes the first message has, if it is there, and what it says.
+type First = Result<Option<(usize, Message)>, String>;
+
+fn line_in(bytes: &[u8]) -> First {
     let end = bytes.iter().position(|byte| *byte == b'\n');
     match end {
         _ if end.unwrap_or(bytes.len()) > LINE_MAX => Err(too_long(LINE_MAX)),
-        Some(end) => Ok(Some(&bytes[..end])),
+        Some(end) => Ok(Some((end + 1, Message::of_line(text(&bytes[..end])?)?))),
         None => Ok(None),
     }
 }
 
-/// The first message of several lines, to the end of its last one.
-fn block_in(bytes: &[u8]) -> Result<Option<&[u8]>, String> {
+/// A message of several lines.
+fn block_in(bytes: &[u8]) -> First {
     const END: &[u8] = b"\nendcmd\n";
     let end = bytes.windows(END.len()).position(|it| it == END);
     match end.map(|end| end + END.len()) {
         end if end.unwrap_or(bytes.len()) > BLOCK_MAX => Err(too_long(BLOCK_MAX)),
-        Some(end) => Ok(Some(&bytes[..end])),
+        Some(end) => Ok(Some((end, Message::of_block(text(&bytes[..end])?)?))),
         None => Ok(None),
     }
 }
 
-/// The length of the first frame, and its body.
-fn frame_in(bytes: &[u8]) -> Result<Option<(usize, &[u8])>, String> {
+fn frame_in(bytes: &[u8]) -> First {
     let Some((field, rest)) = bytes.split_at_checked(LENGTH_WIDTH) else {
         return Ok(None);
     };
     let number = str::from_utf8(field).unwrap_or_default().trim_matches(' ');
-    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-    let Some(length) = number.parse::<usize>().ok().filter(|_| is_number) else {
-        return Err("sent a PMI-2 message without a length".into());
-    };
-    if length > LINE_MAX {
-        return Err(too_long(LINE_MAX));
+    let is_number = number.bytes().all(|byte| byte.is_ascii_digit());
+    match number.parse::<usize>().ok().filter(|_| is_number) {
+        None => Err("sent a PMI-2 message without a length".into()),
+        Some(length) if length > LINE_MAX => Err(too_long(LINE_MAX)),
+        Some(length) => match rest.get(..length) {
+            Some(body) => Ok(Some((
+                LENGTH_WIDTH + length,
+                Message::of_frame(text(body)?)?,
+            ))),
+            None => Ok(None),
+        },
     }
-    Ok(rest.get(..length).map(|body| (LENGTH_WIDTH + length, body)))
 }
 
 fn too_long(most: usize) -> String {
@@ -174,11 +157,8 @@ impl Message {
 
     fn of_block(block: &str) -> Result<Message, String> {
         let fields = block.lines().filter_map(|line| line.split_once('='));
-        Message::of_fields(
-            fields
-                .map(|(name, value)| (name.into(), value.into()))
-                .collect(),
-        )
+        let fields = fields.map(|(name, value)| (name.into(), value.into()));
+        Message::of_fields(fields.collect())
     }
 
     /// The body of a frame of PMI-2. A semicolon in a value stands there twice.
@@ -250,9 +230,9 @@ mod tests {
 
     use super::*;
 
-    fn read(syntax: Syntax, bytes: &[u8], step: usize) -> Result<Vec<Message>, String> {
+    fn read(dialect: Dialect, bytes: &[u8], step: usize) -> Result<Vec<Message>, String> {
         let mut reader = Reader::default();
-        reader.set_syntax(syntax);
+        reader.dialect = dialect;
         let mut messages = Vec::new();
         for piece in bytes.chunks(step) {
             reader.push(piece);
@@ -272,7 +252,7 @@ mod tests {
     fn a_line_has_a_command_and_fields_in_any_order() {
         let bytes = b"cmd=put kvsname=k key=-a-1 value=(vector,(0,1,2))=\ncmd=barrier_in\n";
         for step in [1, 7, 100] {
-            let messages = read(Syntax::Lines, bytes, step).unwrap();
+            let messages = read(Dialect::One, bytes, step).unwrap();
             assert_eq!(messages.len(), 2);
             assert_eq!(messages[0].command, "put");
             assert_eq!(messages[0].get("value"), Some("(vector,(0,1,2))="));
@@ -286,7 +266,7 @@ mod tests {
     #[test]
     fn a_text_goes_to_the_end_of_its_line() {
         let bytes = b"cmd=abort exitcode=7 message=it is a=b here\ncmd=x a=b c d\n";
-        let messages = read(Syntax::Lines, bytes, 100).unwrap();
+        let messages = read(Dialect::One, bytes, 100).unwrap();
         assert_eq!(messages[0].get("message"), Some("it is a=b here"));
         assert_eq!(messages[1].get("a"), Some("b c d"));
     }
@@ -295,7 +275,7 @@ mod tests {
     fn a_message_of_several_lines_ends_with_endcmd() {
         let bytes = b"mcmd=spawn\nnprocs=2\narg1=a b=c\nendcmd\ncmd=finalize\n";
         for step in [1, 100] {
-            let messages = read(Syntax::Lines, bytes, step).unwrap();
+            let messages = read(Dialect::One, bytes, step).unwrap();
             assert_eq!(messages[0].command, "spawn");
             assert_eq!(fields(&messages[0]), [("nprocs", "2"), ("arg1", "a b=c")]);
             assert_eq!(messages[1].command, "finalize");
@@ -305,11 +285,11 @@ mod tests {
     #[test]
     fn the_length_of_a_frame_has_blanks_on_either_side() {
         for bytes in [b"    10cmd=a;k=v;", b"10    cmd=a;k=v;"] {
-            let messages = read(Syntax::Frames, bytes, 4).unwrap();
+            let messages = read(Dialect::Two, bytes, 4).unwrap();
             assert_eq!(messages[0].command, "a");
             assert_eq!(messages[0].get("k"), Some("v"));
         }
-        let messages = read(Syntax::Frames, b"    17cmd=a;v=x;;y;z=1;", 3).unwrap();
+        let messages = read(Dialect::Two, b"    17cmd=a;v=x;;y;z=1;", 3).unwrap();
         assert_eq!(fields(&messages[0]), [("v", "x;y"), ("z", "1")]);
     }
 
@@ -319,29 +299,29 @@ mod tests {
         let block = [b"mcmd=spawn\n".to_vec(), vec![b'a'; BLOCK_MAX]].concat();
         let of_lines: [&[u8]; 5] = [b"\n", b"hello\n", b"a=b\n", &long, &block];
         for bytes in of_lines {
-            assert!(read(Syntax::Lines, bytes, 4096).is_err());
+            assert!(read(Dialect::One, bytes, 4096).is_err());
         }
         let of_frames: [&[u8]; 4] = [b"999999", b"  -123", b"12 345cmd=", b"      "];
         for bytes in of_frames {
-            assert!(read(Syntax::Frames, bytes, 4096).is_err());
+            assert!(read(Dialect::Two, bytes, 4096).is_err());
         }
-        assert!(read(Syntax::Lines, b"cmd=\xff\n", 100).is_err());
+        assert!(read(Dialect::One, b"cmd=\xff\n", 100).is_err());
     }
 
     proptest! {
         #[test]
         fn any_bytes_are_harmless(bytes: Vec<u8>, step in 1_usize..9, frames: bool) {
-            let syntax = if frames { Syntax::Frames } else { Syntax::Lines };
-            read(syntax, &bytes, step).ok();
+            let dialect = if frames { Dialect::Two } else { Dialect::One };
+            read(dialect, &bytes, step).ok();
         }
 
         #[test]
         fn what_is_written_is_read_again(key in "[a-z]{1,9}", value in "[ -~]{0,50}") {
             let fields = [(&*key, value.clone())];
-            let framed = read(Syntax::Frames, &frame("get", &fields), 5).unwrap();
+            let framed = read(Dialect::Two, &frame("get", &fields), 5).unwrap();
             prop_assert_eq!(framed[0].get(&key), Some(&*value));
             let plain = value.replace([' ', '='], "_");
-            let lined = read(Syntax::Lines, &line("get", &[(&*key, plain.clone())]), 5).unwrap();
+            let lined = read(Dialect::One, &line("get", &[(&*key, plain.clone())]), 5).unwrap();
             prop_assert_eq!(lined[0].get(&key), Some(&*plain));
         }
     }

@@ -8,20 +8,20 @@
 use std::collections::VecDeque;
 use std::io::{self, Read as _, Write as _};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use mpi_boot::protocol::{self, Frames};
-use nix::errno::Errno;
-use nix::unistd::{read, write};
 
 use crate::failure::Failure;
-use crate::node::{Node, set_nonblocking};
+use crate::node::Node;
 use crate::poll::{Interests, Token, earlier};
 use crate::process::{Prepared, prepare_process};
+use crate::remote::carrier::Carrier;
 use crate::remote::home::Home;
 use crate::remote::relay::Relay;
 use crate::remote::silence::{self, Silence};
+use crate::remote::streams::Streams;
 use crate::signals::{Change, Children, Reported, Signals};
 use crate::wire::{MAGIC, Order, Report};
 use mpi_boot::machine;
@@ -48,9 +48,7 @@ pub fn serve() -> Result<(), Failure> {
         Some(home) => Some(home.connect()?),
         None => None,
     };
-    let (input, output) = streams(connection.as_ref()).map_err(no_connection)?;
-    set_nonblocking(&input).map_err(no_connection)?;
-    set_nonblocking(&output).map_err(no_connection)?;
+    let streams = streams(connection.as_ref()).map_err(no_connection)?;
     let now = Instant::now();
     let mut agent = Agent {
         node: Node::new(inherited),
@@ -58,8 +56,7 @@ pub fn serve() -> Result<(), Failure> {
         signals,
         reported: Reported::default(),
         children,
-        input,
-        output,
+        streams,
         outgoing: MAGIC.iter().copied().collect(),
         frames: Frames::default(),
         silence: Silence::new(Some(silence::LIMIT), now),
@@ -87,17 +84,14 @@ pub fn serve() -> Result<(), Failure> {
     Ok(())
 }
 
-/// (input, output): those of the connection, or the standard ones.
-fn streams(connection: Option<&TcpStream>) -> io::Result<(OwnedFd, OwnedFd)> {
+/// Those of the connection, or the standard ones.
+fn streams(connection: Option<&TcpStream>) -> io::Result<Streams> {
     match connection {
-        Some(connection) => Ok((
-            connection.try_clone()?.into(),
-            connection.try_clone()?.into(),
-        )),
-        None => Ok((
+        Some(connection) => Streams::of(connection),
+        None => Streams::new(
             io::stdin().as_fd().try_clone_to_owned()?,
             io::stdout().as_fd().try_clone_to_owned()?,
-        )),
+        ),
     }
 }
 
@@ -118,8 +112,8 @@ struct Agent {
     /// Those that `mpirun` was told of.
     reported: Reported,
     children: Children,
-    input: OwnedFd,
-    output: OwnedFd,
+    /// Those of `mpirun`.
+    streams: Streams,
     outgoing: VecDeque<u8>,
     frames: Frames,
     /// Of `mpirun`.
@@ -158,10 +152,9 @@ impl Agent {
         let mut interests = Interests::default();
         interests.readable(self.signals.descriptor(), Token::Signals);
         if !self.is_lost {
-            interests.readable(self.input.as_fd(), Token::Server);
-            if !self.outgoing.is_empty() {
-                interests.writable(self.output.as_fd(), Token::Server);
-            }
+            let has_outgoing = !self.outgoing.is_empty();
+            self.streams
+                .interests(has_outgoing, Token::Server, &mut interests);
         }
         self.node.interests(&mut interests);
         self.relay.interests(self.has_room(), &mut interests);
@@ -229,23 +222,16 @@ impl Agent {
     }
 
     fn read_orders(&mut self, now: Instant) {
-        let mut bytes = [0; 64 << 10];
+        let received = self.streams.read();
+        if !received.is_empty() {
+            self.silence.heard(now);
+            self.frames.push(&received);
+        }
         while !self.is_lost {
-            match read(&self.input, &mut bytes) {
-                Ok(length) if length > 0 => {
-                    self.silence.heard(now);
-                    self.frames.push(&bytes[..length]);
-                }
-                Err(Errno::EAGAIN) => return,
-                Err(Errno::EINTR) => {}
-                _ => return self.lose(now),
-            }
-            loop {
-                match self.frames.pop::<Order>() {
-                    Ok(Some(order)) => self.obey(order, now),
-                    Ok(None) => break,
-                    Err(_) => return self.lose(now),
-                }
+            match self.frames.pop::<Order>() {
+                Ok(Some(order)) => self.obey(order, now),
+                Ok(None) if !self.streams.is_at_end() => return,
+                _ => self.lose(now),
             }
         }
     }
@@ -285,14 +271,8 @@ impl Agent {
     }
 
     fn flush(&mut self, now: Instant) {
-        while !self.outgoing.is_empty() && !self.is_lost {
-            let (front, _) = self.outgoing.as_slices();
-            match write(&self.output, front) {
-                Ok(length) => drop(self.outgoing.drain(..length)),
-                Err(Errno::EINTR) => {}
-                Err(Errno::EAGAIN) => return,
-                Err(_) => self.lose(now),
-            }
+        if !self.is_lost && !self.streams.write(&mut self.outgoing) {
+            self.lose(now);
         }
     }
 

@@ -1,8 +1,7 @@
 //! What became of a program that reaches another host, and what it has said about it.
 
-use nix::sys::wait::WaitStatus;
-
 use crate::failure::printable;
+use crate::wire::Ended;
 
 /// How much of what it says on standard error is kept: the end, in bytes.
 const COMPLAINTS_KEPT: usize = 4096;
@@ -10,14 +9,14 @@ const COMPLAINTS_KEPT: usize = 4096;
 /// The end of a program.
 #[derive(Debug, Default)]
 pub(super) struct Fate {
-    ended: Option<WaitStatus>,
+    ended: Option<Ended>,
     complaints: Vec<u8>,
 }
 
 impl Fate {
     /// Sets the exit status.
-    pub(super) fn set_ended(&mut self, status: WaitStatus) {
-        self.ended = Some(status);
+    pub(super) fn set_ended(&mut self, ended: Ended) {
+        self.ended = Some(ended);
     }
 
     /// Adds what it has said on standard error.
@@ -39,21 +38,19 @@ impl Fate {
 
     /// The remote shell did not find or could not execute the agent.
     pub(super) fn has_no_agent(&self) -> bool {
-        matches!(self.ended, Some(WaitStatus::Exited(_, 126 | 127)))
+        matches!(self.ended, Some(Ended::Exited(126 | 127)))
     }
 
     /// Returns true if it ended as if all were well.
     pub(super) fn has_succeeded(&self) -> bool {
-        matches!(self.ended, Some(WaitStatus::Exited(_, 0)))
+        matches!(self.ended, Some(Ended::Exited(0)))
     }
 
     /// What became of it, in words.
     pub(super) fn how_it_ended(&self, program: &str) -> String {
-        match self.ended {
-            Some(WaitStatus::Exited(_, code)) => format!("{program} exited with status {code}"),
-            Some(WaitStatus::Signaled(_, signal, _)) => {
-                format!("{program} was killed by signal {}", signal as i32)
-            }
+        match (self.ended, self.ended.and_then(Ended::signal)) {
+            (_, Some(signal)) => format!("{program} was killed by signal {signal}"),
+            (Some(Ended::Exited(code)), _) => format!("{program} exited with status {code}"),
             _ => "the connection was closed".to_string(),
         }
     }

@@ -95,7 +95,7 @@ impl Home {
         let mut first = [0; GREETING.len() + BLOCK];
         stream.read_exact(&mut first)?;
         let a = first.strip_prefix(GREETING).ok_or_else(stranger)?;
-        let b = random().map_err(std::io::Error::other)?;
+        let b: [u8; BLOCK] = random("a token").map_err(std::io::Error::other)?;
         stream.write_all(&answer(&self.token, a, &b, &self.node))?;
         let mut reply = [0; BLOCK];
         stream.read_exact(&mut reply)?;

@@ -3,7 +3,8 @@
 //! A host may run another program than ours, or a changed one. What it reports is not believed
 //! where it cannot be, and it holds no more of our memory than a right one.
 
-use std::time::Instant;
+use std::mem::replace;
+use std::time::{Duration, Instant};
 
 use mpi_boot::protocol::CARD_MAX;
 
@@ -15,7 +16,7 @@ use crate::signals::Reported;
 use crate::wire::{Answer, Order, Report};
 
 /// What a rank's node has reported about it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Default)]
 struct Entry {
     rank: u32,
     /// It was reported what it is bound to.
@@ -34,12 +35,8 @@ struct Entry {
 impl Entry {
     /// Enters the answer to a question, of which `asked` is the last one.
     fn answer(&mut self, question: u32, asked: u32, answer: &Answer) -> Result<(), String> {
-        if question > asked {
-            return Err("was not asked what it does".into());
-        }
-        if question <= self.answered {
-            return Err("was described twice".into());
-        }
+        refuse_if(question > asked, "was not asked what it does")?;
+        refuse_if(question <= self.answered, "was described twice")?;
         let is_possible = match answer {
             Answer::State(_) | Answer::Silent(_) => self.course.is_in_mpi(),
             Answer::BeforeInit => self.course.phase() == Phase::Silent,
@@ -49,19 +46,67 @@ impl Entry {
             Answer::OtherMpi => self.pmi.is_in_mpi(),
             Answer::Ended => self.has_ended,
         };
-        if !is_possible {
-            return Err("cannot be in the state that was described".into());
-        }
+        refuse_if(!is_possible, "cannot be in the state that was described")?;
         self.answered = question;
         match answer {
             Answer::State(state) => limits::check_of_host(state),
             _ => Ok(()),
         }
     }
+
+    /// Enters a report about the rank, `elapsed` after its node was told to start; `asked` is the
+    /// last question. Returns what is wrong with it, as words behind the rank.
+    fn enter(&mut self, report: &Report, asked: u32, elapsed: Duration) -> Result<(), String> {
+        let was_started = self.is_started;
+        let is_wrong = match report {
+            Report::Bound { .. } => {
+                let is_wrong = replace(&mut self.is_bound, true) || was_started;
+                return refuse_if(is_wrong, "is bound twice or too late");
+            }
+            Report::Started { .. } => {
+                self.is_started = true;
+                return refuse_if(was_started, "has started twice");
+            }
+            _ => !was_started,
+        };
+        refuse_if(is_wrong, "has not started yet")?;
+        match report {
+            Report::Ended { .. } => {
+                refuse_if(replace(&mut self.has_ended, true), "has ended twice")?;
+            }
+            Report::Stranger { .. } => {
+                let is_known = replace(&mut self.is_stranger, true) || self.has_ended;
+                let is_late = is_known || self.course.phase() != Phase::Silent;
+                refuse_if(is_late, "loads another MPI too late or twice")?;
+            }
+            Report::Pmi { event, .. } => self.pmi.enter(event)?,
+            Report::Stopped { .. } => {
+                self.stops += 1;
+                let is_early = elapsed < STOPPED_FOR * self.stops;
+                refuse_if(is_early, "has not been stopped for 10 s")?;
+            }
+            Report::Described {
+                question, answer, ..
+            } => self.answer(*question, asked, answer)?,
+            report => {
+                if let Some(step) = step_of(report) {
+                    self.course = self.course.after(step)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn refuse_if(is_wrong: bool, why: &str) -> Result<(), String> {
+    match is_wrong {
+        true => Err(why.into()),
+        false => Ok(()),
+    }
 }
 
 /// The account of one node.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Ledger {
     /// Its ranks, ascending.
     entries: Vec<Entry>,
@@ -87,26 +132,11 @@ impl Ledger {
     pub(super) fn new(ranks: &[u32]) -> Ledger {
         let entry = |rank: &u32| Entry {
             rank: *rank,
-            is_bound: false,
-            is_started: false,
-            is_stranger: false,
-            has_ended: false,
-            course: Course::default(),
-            pmi: Account::default(),
-            stops: 0,
-            answered: 0,
+            ..Entry::default()
         };
         Ledger {
             entries: ranks.iter().map(entry).collect(),
-            is_ready: false,
-            is_quiet: false,
-            started_at: None,
-            job_size: 0,
-            question: 0,
-            output: 0,
-            has_input: false,
-            signals: Reported::default(),
-            input: 0,
+            ..Ledger::default()
         }
     }
 
@@ -134,13 +164,7 @@ impl Ledger {
                 let bytes = usize::try_from(*bytes).unwrap_or(usize::MAX);
                 self.output = self.output.saturating_sub(bytes);
             }
-            Order::Piece { .. }
-            | Order::InputEnd
-            | Order::Signal { .. }
-            | Order::End
-            | Order::Kill
-            | Order::Ping
-            | Order::Below { .. } => {}
+            _ => {}
         }
     }
 
@@ -150,42 +174,52 @@ impl Ledger {
     ///
     /// What is wrong with it, as the end of a line that begins with the host.
     pub(super) fn enter_report(&mut self, report: &Report, now: Instant) -> Result<(), String> {
-        if let Some(why) = self.untimely(report) {
-            return Err(impossible(why));
+        match self.untimely(report) {
+            Some(why) => return impossible(why),
+            None => self.enter_of_node(report)?,
         }
+        let Some(rank) = report.rank() else {
+            return Ok(());
+        };
+        let entry = self.entries.binary_search_by_key(&rank, |it| it.rank);
+        let Ok(entry) = entry.map(|place| &mut self.entries[place]) else {
+            return impossible(&format!("rank {rank} is not one of its ranks"));
+        };
+        let elapsed = self.started_at.map(|at| now.saturating_duration_since(at));
+        let entered = entry.enter(report, self.question, elapsed.unwrap_or_default());
+        entered.or_else(|why| impossible(&format!("rank {rank} {why}")))
+    }
+
+    /// Enters what is not about one rank alone.
+    fn enter_of_node(&mut self, report: &Report) -> Result<(), String> {
         match report {
             Report::Ready { .. } => self.is_ready = true,
             Report::Quiet => self.is_quiet = true,
             Report::InputTaken(bytes) => match self.input.checked_sub(*bytes) {
                 Some(left) => self.input = left,
-                None => return Err(impossible("it has taken more input than it got")),
+                None => return impossible("it has taken more input than it got"),
             },
             Report::InputClosed if !self.has_input => {
-                return Err(impossible("it has closed the input, which it does not get"));
+                return impossible("it has closed the input, which it does not get");
             }
             Report::Signalled { signal } if !self.signals.enter(*signal) => {
-                return Err(impossible(&format!("signal {signal}, or that again")));
+                return impossible(&format!("signal {signal}, or that again"));
             }
             Report::Silent(_) | Report::Unreached { .. } | Report::Lost { .. } => {
-                return Err(impossible("its own silence or loss"));
+                return impossible("its own silence or loss");
             }
-            Report::Calling(_) | Report::Connected => {
-                return Err(impossible("its own connection"));
-            }
+            Report::Calling(_) | Report::Connected => return impossible("its own connection"),
             Report::Loss { lost, .. } if *lost as usize >= self.job_size => {
-                return Err(impossible(&format!("there is no rank {lost} to lose")));
+                return impossible(&format!("there is no rank {lost} to lose"));
             }
-            Report::Output { bytes, .. } => self.enter_output(bytes.len())?,
+            Report::Output { bytes, .. } => return self.enter_output(bytes.len()),
             Report::Card { card, .. } if card.len() > CARD_MAX => {
                 let bytes = card.len();
                 return Err(format!("sent a card of {bytes} bytes ({CARD_MAX} at most)"));
             }
             _ => {}
         }
-        match report.rank() {
-            Some(rank) => self.enter_rank(rank, report, now),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     /// Returns why the node cannot report this now, whatever it says.
@@ -210,7 +244,7 @@ impl Ledger {
     fn enter_output(&mut self, bytes: usize) -> Result<(), String> {
         self.output += bytes;
         if bytes == 0 {
-            return Err(impossible("output without a byte"));
+            return impossible("output without a byte");
         }
         if self.output > OUTPUT_ON_THE_WAY_MAX {
             return Err(format!(
@@ -220,82 +254,10 @@ impl Ledger {
         }
         Ok(())
     }
-
-    /// Enters what is about one rank.
-    fn enter_rank(&mut self, rank: u32, report: &Report, now: Instant) -> Result<(), String> {
-        let asked = self.question;
-        let elapsed = self.started_at.map(|at| now.saturating_duration_since(at));
-        let Some(entry) = self.find(rank) else {
-            return Err(impossible(&format!("rank {rank} is not one of its ranks")));
-        };
-        if matches!(report, Report::Bound { .. }) {
-            return match std::mem::replace(&mut entry.is_bound, true) || entry.is_started {
-                true => Err(impossible(&format!(
-                    "rank {rank} is bound twice or too late"
-                ))),
-                false => Ok(()),
-            };
-        }
-        if entry.is_started == matches!(report, Report::Started { .. }) {
-            let what = if entry.is_started {
-                "has started twice"
-            } else {
-                "has not started yet"
-            };
-            return Err(impossible(&format!("rank {rank} {what}")));
-        }
-        match report {
-            Report::Started { .. } => entry.is_started = true,
-            Report::Ended { .. } if entry.has_ended => {
-                return Err(impossible(&format!("rank {rank} has ended twice")));
-            }
-            Report::Ended { .. } => entry.has_ended = true,
-            Report::Stranger { .. } => {
-                let is_known = std::mem::replace(&mut entry.is_stranger, true) || entry.has_ended;
-                if is_known || entry.course.phase() != Phase::Silent {
-                    return Err(impossible(&format!(
-                        "rank {rank} loads another MPI too late or twice"
-                    )));
-                }
-            }
-            Report::Pmi { event, .. } => {
-                let entered = entry.pmi.enter(event);
-                entered.map_err(|why| impossible(&format!("rank {rank} {why}")))?;
-            }
-            Report::Stopped { .. } => {
-                entry.stops += 1;
-                if elapsed.is_none_or(|elapsed| elapsed < STOPPED_FOR * entry.stops) {
-                    return Err(impossible(&format!(
-                        "rank {rank} has not been stopped for 10 s"
-                    )));
-                }
-            }
-            Report::Described {
-                question, answer, ..
-            } => {
-                entry
-                    .answer(*question, asked, answer)
-                    .map_err(|why| impossible(&format!("rank {rank} {why}")))?;
-            }
-            report => {
-                if let Some(step) = step_of(report) {
-                    let course = entry.course.after(step);
-                    entry.course =
-                        course.map_err(|why| impossible(&format!("rank {rank} {why}")))?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn find(&mut self, rank: u32) -> Option<&mut Entry> {
-        let place = self.entries.binary_search_by_key(&rank, |entry| entry.rank);
-        place.ok().map(|place| &mut self.entries[place])
-    }
 }
 
-fn impossible(why: &str) -> String {
-    format!("sent an impossible report: {why}")
+fn impossible(why: &str) -> Result<(), String> {
+    Err(format!("sent an impossible report: {why}"))
 }
 
 /// The step of a rank that its node passes on.

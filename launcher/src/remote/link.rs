@@ -28,10 +28,7 @@ impl Link {
 
     /// Returns true if the node can be told to start.
     pub fn is_ready(&self) -> bool {
-        match self {
-            Link::Here(_) => true,
-            Link::There(remote) => remote.is_ready(),
-        }
+        self.remote().is_none_or(Remote::is_ready)
     }
 
     /// Returns true if nothing will come from this node any more.
@@ -42,11 +39,11 @@ impl Link {
         }
     }
 
-    /// Gives an order.
-    pub fn obey(&mut self, order: Order, now: Instant) {
+    /// Gives an order; `frame` is its encoding, if that is known.
+    pub fn obey(&mut self, order: &Order, frame: Option<&[u8]>, now: Instant) {
         match self {
-            Link::Here(node) => node.obey(order, now),
-            Link::There(remote) => remote.obey(&order, None, now),
+            Link::Here(node) => node.obey(order.clone(), now),
+            Link::There(remote) => remote.obey(order, frame, now),
         }
     }
 
@@ -55,6 +52,14 @@ impl Link {
         match self {
             Link::Here(node) => node.report(),
             Link::There(remote) => remote.report(),
+        }
+    }
+
+    /// The node, if it is on another host.
+    pub fn remote(&self) -> Option<&Remote> {
+        match self {
+            Link::Here(_) => None,
+            Link::There(remote) => Some(remote),
         }
     }
 

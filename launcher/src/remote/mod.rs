@@ -17,14 +17,14 @@ mod host;
 mod ledger;
 pub mod link;
 pub mod passage;
-mod process;
 pub(crate) mod proof;
 pub(crate) mod relay;
 pub mod settings;
 pub mod silence;
 pub mod srun;
 mod ssh;
+mod streams;
 pub(crate) mod tree;
 mod tunnel;
 
-pub use host::Remote;
+pub use host::{Known, Remote};

@@ -10,6 +10,7 @@
 //! The token is drawn for the job and goes through the environment of srun alone. Neither side
 //! sends it, so an address that leads to somebody else gives nothing away.
 
+use std::cmp::Ordering;
 use std::fmt;
 
 use mpi_boot::hex;
@@ -41,22 +42,18 @@ impl fmt::Debug for Token {
     }
 }
 
-/// Random bytes.
-///
-/// # Errors
-///
-/// A failure if the system has none.
-pub(crate) fn random() -> Result<[u8; BLOCK], Failure> {
-    let mut bytes = [0; BLOCK];
+/// Random bytes. Returns a failure that names their purpose if the system has none.
+pub(crate) fn random<const BYTES: usize>(purpose: &str) -> Result<[u8; BYTES], Failure> {
+    let mut bytes = [0; BYTES];
     getrandom::fill(&mut bytes)
-        .map_err(|error| Failure::launch(format!("no random numbers for a token: {error}")))?;
+        .map_err(|error| Failure::launch(format!("no random numbers for {purpose}: {error}")))?;
     Ok(bytes)
 }
 
 impl Token {
     /// A new one.
     pub(crate) fn new() -> Result<Token, Failure> {
-        Ok(Token(random()?))
+        Ok(Token(random("a token")?))
     }
 
     /// The token that [`Token::text`] has written.
@@ -114,30 +111,27 @@ pub(super) enum Verdict {
     Incomplete,
     /// It is not an agent of the job.
     Stranger,
-    /// The agent of this node, with what to send to it; so many bytes were the answer.
-    Agent {
-        node: String,
-        reply: [u8; BLOCK],
-        length: usize,
-    },
+    /// The agent of this node, with what to send to it.
+    Agent { node: String, reply: [u8; BLOCK] },
 }
 
 /// Checks an answer.
 pub(super) fn judge(token: &Token, a: &[u8], answer: &[u8]) -> Verdict {
-    let Some(length) = answer.get(2 * BLOCK) else {
+    let Some((head, [length, name @ ..])) = answer.split_at_checked(2 * BLOCK) else {
         return Verdict::Incomplete;
     };
-    let end = 2 * BLOCK + 1 + usize::from(*length);
-    let Some(name) = answer.get(2 * BLOCK + 1..end) else {
-        return Verdict::Incomplete;
-    };
-    let nonces = [a, &answer[..BLOCK]].concat();
-    let proof = &answer[BLOCK..2 * BLOCK];
-    match std::str::from_utf8(name) {
-        Ok(name) if token.is_proven(Side::Agent, &nonces, name, proof) => Verdict::Agent {
+    let (b, proof) = head.split_at(BLOCK);
+    let nonces = [a, b].concat();
+    match (
+        name.len().cmp(&usize::from(*length)),
+        std::str::from_utf8(name),
+    ) {
+        (Ordering::Less, _) => Verdict::Incomplete,
+        // An agent sends nothing more before it has our proof.
+        (Ordering::Greater, _) => Verdict::Stranger,
+        (_, Ok(name)) if token.is_proven(Side::Agent, &nonces, name, proof) => Verdict::Agent {
             node: name.to_string(),
             reply: token.proof(Side::Mpirun, &nonces, name),
-            length: end,
         },
         _ => Verdict::Stranger,
     }
@@ -150,17 +144,14 @@ mod tests {
     #[test]
     fn an_agent_with_the_token_is_known_by_its_node_and_no_other() {
         let token = Token::new().unwrap();
-        let (a, b) = (random().unwrap(), random().unwrap());
+        let [a, b]: [[u8; BLOCK]; 2] = [(); 2].map(|()| random("a test").unwrap());
         let right = answer(&token, &a, &b, "n2");
-        let Verdict::Agent {
-            node,
-            reply,
-            length,
-        } = judge(&token, &a, &right)
-        else {
+        let Verdict::Agent { node, reply } = judge(&token, &a, &right) else {
             panic!("it has the token");
         };
-        assert_eq!((node.as_str(), length), ("n2", right.len()));
+        assert_eq!(node, "n2");
+        let longer = [&right[..], b"x"].concat();
+        assert_eq!(judge(&token, &a, &longer), Verdict::Stranger);
         assert!(token.is_proven(Side::Mpirun, &[a, b].concat(), "n2", &reply));
         for cut in 0..right.len() {
             assert_eq!(judge(&token, &a, &right[..cut]), Verdict::Incomplete);

@@ -7,8 +7,9 @@ use nix::sys::wait::WaitStatus;
 use nix::unistd::Pid;
 use serde_bytes::ByteBuf;
 
-use super::process::Process;
+use super::carrier::Carrier;
 use super::ssh;
+use super::streams::Streams;
 use crate::node::Inherited;
 use crate::poll::{Interests, Token};
 use crate::remote::passage::{Down, PASSAGE_CHUNK, Up};
@@ -20,7 +21,7 @@ const FAREWELL: Duration = Duration::from_secs(3);
 /// The way to one host.
 #[derive(Debug)]
 struct Channel {
-    process: Process,
+    process: Streams,
     outgoing: VecDeque<u8>,
     has_more_orders: bool,
     is_end_reported: bool,
@@ -118,17 +119,14 @@ impl Relay {
 
     /// A child process changed. Returns true if it is an ssh to a host below.
     pub(crate) fn child(&mut self, pid: Pid, status: WaitStatus) -> bool {
-        let mut channels = self.channels.iter_mut();
-        let Some((node, channel)) = channels.find(|(_, it)| it.process.pid() == pid) else {
+        let Some(ended) = Ended::of(status) else {
             return false;
         };
-        let node = *node;
-        let ended = match status {
-            WaitStatus::Exited(_, code) => Ended::Exited(code),
-            WaitStatus::Signaled(_, signal, _) => Ended::Killed(signal as i32),
-            _ => return true,
+        let mut channels = self.channels.iter_mut();
+        let ours = channels.find_map(|(node, it)| it.process.end(pid, ended).then_some(*node));
+        let Some(node) = ours else {
+            return false;
         };
-        channel.process.set_ended(status);
         self.read(node);
         if let Some(channel) = self.channels.get(&node) {
             let complaints = channel.process.fate().complaints();
@@ -144,7 +142,7 @@ impl Relay {
     pub(crate) fn leave(&mut self, now: Instant) {
         self.leaves_at.get_or_insert(now + FAREWELL);
         self.reports.clear();
-        self.channels.retain(|_, it| !it.process.has_ended());
+        self.channels.retain(|_, it| !it.process.fate().has_ended());
         for channel in self.channels.values_mut() {
             channel.process.close_input();
         }

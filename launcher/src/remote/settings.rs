@@ -3,10 +3,12 @@
 use std::ffi::OsStr;
 use std::time::Duration;
 
-use crate::cli::args::Options;
+use crate::cli::request::Options;
+pub use crate::cli::values::Launcher;
 use crate::failure::{Failure, printable};
 use crate::job::allocation::{Allocation, System, named_host_file};
 use crate::job::place::Placement;
+use crate::remote::silence;
 
 /// From starting ssh or srun to the agent's first report, unless `--launch-timeout` or
 /// `MPILITE_LAUNCH_TIMEOUT` says else.
@@ -23,33 +25,6 @@ const ARGUMENTS: [&str; 4] = [
     "HYDRA_LAUNCH_EXTRA_ARGS",
     "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS",
 ];
-
-/// What starts the agents on other hosts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Launcher {
-    /// An ssh to each host.
-    Ssh,
-    /// One srun for all.
-    Srun,
-}
-
-impl Launcher {
-    /// The value of `--launcher`.
-    ///
-    /// # Errors
-    ///
-    /// A usage failure that lists the possible values.
-    pub fn parse(name: &str, value: &str) -> Result<Launcher, Failure> {
-        match value {
-            "ssh" => Ok(Launcher::Ssh),
-            "srun" | "slurm" => Ok(Launcher::Srun),
-            _ => Err(Failure::usage(format!(
-                "{name} {}: expected ssh or srun",
-                printable(value)
-            ))),
-        }
-    }
-}
 
 /// How other hosts are reached.
 #[derive(Debug, Clone)]
@@ -90,7 +65,10 @@ impl Settings {
         let comes_late = options.launch_timeout.is_some() || has_late_hosts(options, allocation);
         let given = match options.launch_timeout {
             Some(timeout) => Some(timeout),
-            None => of_variable()?,
+            None => {
+                let is_valid = |seconds| seconds > 0.0 && seconds <= 86_400.0;
+                silence::seconds_of("MPILITE_LAUNCH_TIMEOUT", is_valid, "up to 86400")?
+            }
         };
         let (ready_within, patience) = limits(given, comes_late);
         Ok(Settings {
@@ -124,12 +102,6 @@ impl Settings {
             "ssh" => "ssh".into(),
             other => format!("'{}' (MPILITE_SSH)", printable(other)),
         }
-    }
-
-    /// Returns true if hosts are known to come late: progress is shown instead of a line for each
-    /// host that accepts no connection.
-    pub(super) fn is_very_patient(&self) -> bool {
-        self.waits_for_names
     }
 }
 
@@ -211,24 +183,6 @@ fn ssh_arguments(options: &Options) -> Vec<String> {
 
 fn words(text: &str) -> Vec<String> {
     text.split_ascii_whitespace().map(String::from).collect()
-}
-
-fn of_variable() -> Result<Option<Duration>, Failure> {
-    let Some(setting) = std::env::var_os("MPILITE_LAUNCH_TIMEOUT") else {
-        return Ok(None);
-    };
-    let seconds = setting.to_str().and_then(|text| text.parse::<f64>().ok());
-    match seconds {
-        Some(seconds) if seconds > 0.0 && seconds <= 86_400.0 => {
-            Ok(Some(Duration::from_secs_f64(seconds)))
-        }
-        _ => {
-            let shown = printable(&setting.to_string_lossy());
-            Err(Failure::usage(format!(
-                "MPILITE_LAUNCH_TIMEOUT={shown} is not a number of seconds (up to 86400)"
-            )))
-        }
-    }
 }
 
 /// Our own path as a word for any remote shell.

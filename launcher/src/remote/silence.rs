@@ -23,19 +23,30 @@ const LONGEST_PERIOD: Duration = Duration::from_secs(5);
 ///
 /// A failure that shows the value if it is no number of seconds.
 pub fn limit() -> Result<Option<Duration>, Failure> {
-    let Some(setting) = std::env::var_os("MPILITE_SILENT_S") else {
-        return Ok(Some(LIMIT));
+    let is_valid = |seconds| seconds == 0.0 || (0.1..=86_400.0).contains(&seconds);
+    let limit = seconds_of("MPILITE_SILENT_S", is_valid, "0.1 to 86400, or 0: never")?;
+    Ok(match limit {
+        None => Some(LIMIT),
+        Some(limit) => (!limit.is_zero()).then_some(limit),
+    })
+}
+
+/// The time that a variable gives in seconds, if it is set. `range` says which values are valid.
+pub(super) fn seconds_of(
+    name: &str,
+    is_valid: impl Fn(f64) -> bool,
+    range: &str,
+) -> Result<Option<Duration>, Failure> {
+    let Some(setting) = std::env::var_os(name) else {
+        return Ok(None);
     };
-    match setting.to_str().and_then(|text| text.parse::<f64>().ok()) {
-        Some(0.0) => Ok(None),
-        Some(seconds) if (0.1..=86_400.0).contains(&seconds) => {
-            Ok(Some(Duration::from_secs_f64(seconds)))
-        }
-        _ => {
+    let seconds = setting.to_str().and_then(|text| text.parse::<f64>().ok());
+    match seconds.filter(|seconds| is_valid(*seconds)) {
+        Some(seconds) => Ok(Some(Duration::from_secs_f64(seconds))),
+        None => {
             let shown = printable(&setting.to_string_lossy());
-            Err(Failure::usage(format!(
-                "MPILITE_SILENT_S={shown} is not a number of seconds (0.1 to 86400, or 0: never)"
-            )))
+            let what = format!("{name}={shown} is not a number of seconds ({range})");
+            Err(Failure::usage(what))
         }
     }
 }

@@ -5,7 +5,7 @@
 //! in without a proof (`proof`) is dropped.
 
 use std::collections::{HashSet, VecDeque};
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::process::Command;
@@ -14,15 +14,16 @@ use std::time::{Duration, Instant};
 use nix::sys::wait::WaitStatus;
 use nix::unistd::Pid;
 
-use super::carrier::Connection;
-use super::process::Process;
+use super::carrier::Carrier;
 use super::proof::{self, ANSWER_MAX, BLOCK, GREETING, Token, Verdict};
 use super::settings::{Launcher, Settings};
+use super::streams::Streams;
 use crate::failure::{Failure, printable};
 use crate::job::place::Place;
 use crate::node::Inherited;
 use crate::node::address;
 use crate::poll::{self, Interests, earlier};
+use crate::wire::Ended;
 
 /// The variable with token, port and addresses, for agents alone.
 pub(crate) const HOME: &str = "MPILITE_AGENT_HOME";
@@ -42,7 +43,7 @@ pub enum News {
     /// This command line starts the agents.
     Called(Vec<String>),
     /// The agent of this node is there.
-    Arrived(usize, Connection),
+    Arrived(usize, Streams),
     /// The agents that have not arrived never will.
     Failed(String),
 }
@@ -67,7 +68,7 @@ pub struct Srun {
     token: Token,
     /// None once all agents are there, or never will be.
     listener: Option<TcpListener>,
-    process: Option<Process>,
+    process: Option<Streams>,
     has_overlap: bool,
     pending: Vec<Pending>,
     arrived: HashSet<usize>,
@@ -82,11 +83,12 @@ pub struct Srun {
 }
 
 impl Srun {
-    /// The step for the places on other hosts, if srun starts the agents and there are any.
+    /// The step for the places on other hosts, if srun starts the agents and there are any. It is
+    /// not yet started.
     ///
     /// # Errors
     ///
-    /// As [`Srun::new`].
+    /// A failure if there is no socket to listen at, or no random number.
     pub fn of(
         places: &[Place],
         settings: &Settings,
@@ -97,22 +99,9 @@ impl Srun {
         let nodes: Vec<(String, usize)> = others
             .map(|(number, place)| (place.host.clone(), number))
             .collect();
-        match settings.launcher {
-            Launcher::Srun if !nodes.is_empty() => Srun::new(nodes, settings, inherited).map(Some),
-            _ => Ok(None),
+        if settings.launcher != Launcher::Srun || nodes.is_empty() {
+            return Ok(None);
         }
-    }
-
-    /// A step for these nodes (names and numbers), that is not yet started.
-    ///
-    /// # Errors
-    ///
-    /// A failure if there is no socket to listen at, or no random number.
-    pub fn new(
-        nodes: Vec<(String, usize)>,
-        settings: &Settings,
-        inherited: Inherited,
-    ) -> Result<Srun, Failure> {
         let cannot = |error| {
             Failure::launch(format!(
                 "cannot listen for the agents that srun starts: {error}; --launcher ssh needs no \
@@ -123,7 +112,7 @@ impl Srun {
             .or_else(|_| TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)))
             .map_err(cannot)?;
         listener.set_nonblocking(true).map_err(cannot)?;
-        Ok(Srun {
+        Ok(Some(Srun {
             nodes,
             agent: settings.agent.clone(),
             ready_within: settings.ready_within,
@@ -139,7 +128,7 @@ impl Srun {
             until: None,
             gone_at: None,
             farewell_at: None,
-        })
+        }))
     }
 
     /// Starts srun, the first time.
@@ -170,7 +159,7 @@ impl Srun {
 
     /// When [`Srun::tick`] must be called.
     pub fn wake_at(&self) -> Option<Instant> {
-        let until = self.until.filter(|_| self.is_listening());
+        let until = self.until.filter(|_| self.listener.is_some());
         let first = self.pending.iter().map(|pending| pending.until).min();
         let at = earlier(earlier(until, first), self.gone_at);
         earlier(at, self.farewell_at)
@@ -195,7 +184,7 @@ impl Srun {
             self.gone_at = None;
             self.conclude();
         }
-        if self.until.is_some_and(|at| at <= now) && self.is_listening() {
+        if self.until.is_some_and(|at| at <= now) && self.listener.is_some() {
             let seconds = self.ready_within.as_secs_f64();
             self.fail(&format!("did not answer within {seconds} s"));
         }
@@ -207,17 +196,16 @@ impl Srun {
 
     /// A child process changed. Returns true if it is our srun.
     pub fn child(&mut self, pid: Pid, status: WaitStatus, now: Instant) -> bool {
-        let process = self.process.as_mut();
-        let Some(process) = process.filter(|process| process.pid() == pid) else {
+        let (Some(process), Some(ended)) = (&mut self.process, Ended::of(status)) else {
             return false;
         };
-        if matches!(status, WaitStatus::Exited(..) | WaitStatus::Signaled(..)) {
-            process.set_ended(status);
+        let is_ours = process.end(pid, ended);
+        if is_ours {
             process.read();
             let is_gone = process.is_gone();
             self.gone_at = Some(if is_gone { now } else { now + LAST_WORDS });
         }
-        true
+        is_ours
     }
 
     /// All nodes are over. Returns true if srun has ended as well, or has had its time.
@@ -227,7 +215,7 @@ impl Srun {
         let Some(process) = &self.process else {
             return true;
         };
-        if process.has_ended() {
+        if process.fate().has_ended() {
             self.process = None;
             return true;
         }
@@ -240,10 +228,6 @@ impl Srun {
         false
     }
 
-    fn is_listening(&self) -> bool {
-        self.listener.is_some()
-    }
-
     fn stop_listening(&mut self) {
         self.listener = None;
         self.pending.clear();
@@ -252,7 +236,7 @@ impl Srun {
     fn spawn(&mut self) {
         match self.command().and_then(|command| {
             self.news.push_back(News::Called(words(&command)));
-            Process::spawn(command, self.inherited).map_err(|error| error.to_string())
+            Streams::spawn(command, self.inherited).map_err(|error| error.to_string())
         }) {
             Ok(mut process) => {
                 process.close_input();
@@ -308,7 +292,9 @@ impl Srun {
             let Some(Ok((mut stream, _))) = self.listener.as_ref().map(TcpListener::accept) else {
                 return;
             };
-            let Ok(nonce) = proof::random() else { return };
+            let Ok(nonce) = proof::random("a token") else {
+                return;
+            };
             let greeting = [GREETING, &nonce].concat();
             // A new connection has room for so little.
             let is_sent = stream.set_nonblocking(true).is_ok()
@@ -329,17 +315,9 @@ impl Srun {
         for mut pending in std::mem::take(&mut self.pending) {
             let is_open = pending.read();
             match proof::judge(&self.token, &pending.nonce, &pending.answer) {
-                Verdict::Incomplete if is_open && pending.answer.len() < ANSWER_MAX => {
-                    self.pending.push(pending);
-                }
+                Verdict::Incomplete if is_open => self.pending.push(pending),
                 Verdict::Incomplete | Verdict::Stranger => {}
-                Verdict::Agent {
-                    node,
-                    reply,
-                    length,
-                } if length == pending.answer.len() => self.admit(pending, &node, reply),
-                // An agent sends nothing more before it has our proof.
-                Verdict::Agent { .. } => {}
+                Verdict::Agent { node, reply } => self.admit(pending, &node, reply),
             }
         }
     }
@@ -353,7 +331,7 @@ impl Srun {
         if self.arrived.contains(number) || pending.stream.write_all(&reply).is_err() {
             return;
         }
-        if let Ok(connection) = Connection::new(pending.stream) {
+        if let Ok(connection) = Streams::of(&pending.stream) {
             self.arrived.insert(*number);
             self.news.push_back(News::Arrived(*number, connection));
         }
@@ -364,7 +342,7 @@ impl Srun {
 
     /// srun has ended.
     fn conclude(&mut self) {
-        let Some(process) = self.process.as_ref().filter(|_| self.is_listening()) else {
+        let Some(process) = self.process.as_ref().filter(|_| self.listener.is_some()) else {
             return;
         };
         let complaints = process.fate().complaints();
@@ -380,15 +358,10 @@ impl Srun {
 
     fn fail(&mut self, what: &str) {
         let arrived = &self.arrived;
-        let missing = self
-            .nodes
-            .iter()
-            .filter(|(_, number)| !arrived.contains(number));
+        let missing = self.nodes.iter().filter(|(_, it)| !arrived.contains(it));
         let missing: Vec<String> = missing.map(|(name, _)| printable(name)).collect();
-        let complaint = self
-            .process
-            .as_ref()
-            .map_or(String::new(), |process| process.fate().complaint());
+        let process = self.process.as_ref();
+        let complaint = process.map_or(String::new(), |it| it.fate().complaint());
         let hosts = if missing.len() == 1 { "host" } else { "hosts" };
         self.has_failed = true;
         self.listener = None;
@@ -402,19 +375,13 @@ impl Srun {
 impl Pending {
     /// Reads what there is. Returns false if nothing more will come.
     fn read(&mut self) -> bool {
-        let mut bytes = [0; ANSWER_MAX];
-        loop {
-            match self.stream.read(&mut bytes) {
-                Ok(0) => return false,
-                Ok(length) => self.answer.extend_from_slice(&bytes[..length]),
-                Err(error) => return error.kind() == std::io::ErrorKind::WouldBlock,
-            }
-            if self.answer.len() > ANSWER_MAX {
-                return false;
-            }
-        }
+        // One byte more than an agent sends shows a stranger.
+        let most = (ANSWER_MAX + 1 - self.answer.len()) as u64;
+        let read = Read::take(&self.stream, most).read_to_end(&mut self.answer);
+        read.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
     }
 }
+
 /// The words of a command, without its environment.
 fn words(command: &Command) -> Vec<String> {
     let words = std::iter::once(command.get_program()).chain(command.get_args());

@@ -3,8 +3,8 @@
 use std::io;
 use std::process::Command;
 
-use super::process::Process;
 use super::settings::Settings;
+use super::streams::Streams;
 use crate::node::Inherited;
 
 /// What may pass: another attempt is worth it.
@@ -54,18 +54,14 @@ pub(super) fn command_line(settings: &Settings, host: &str) -> Vec<String> {
     words
 }
 
-/// Starts an ssh by its command line.
-///
-/// # Errors
-///
-/// The system's reason why the program cannot be executed.
-pub(super) fn connect(words: &[String], inherited: Inherited) -> io::Result<Process> {
+/// Starts an ssh by its command line. Returns the system's reason if it cannot be executed.
+pub(super) fn connect(words: &[String], inherited: Inherited) -> io::Result<Streams> {
     let Some((program, arguments)) = words.split_first() else {
         return Err(io::ErrorKind::InvalidInput.into());
     };
     let mut command = Command::new(program);
     command.args(arguments);
-    Process::spawn(command, inherited)
+    Streams::spawn(command, inherited)
 }
 
 /// Returns what ssh has met, if it may pass. A name without an address may be that of a host which

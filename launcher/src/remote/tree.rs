@@ -4,10 +4,8 @@
 //! tree starts the connections and carries the bytes between a host and the one through which it is
 //! reached. A host that another one cannot reach is reached by `mpirun` itself.
 
-use std::ffi::OsStr;
 use std::time::Instant;
 
-use crate::failure::{Failure, printable};
 use crate::remote::link::Link;
 use crate::remote::passage::Down;
 use crate::remote::settings::Launcher;
@@ -20,21 +18,6 @@ const FLAT_MAX: usize = 64;
 
 /// How many hosts each agent reaches then.
 const FANOUT: usize = 32;
-
-/// The value of `--launch-fanout`.
-///
-/// # Errors
-///
-/// A usage failure that shows the value.
-pub(crate) fn parse_fanout(value: &OsStr, name: &str) -> Result<usize, Failure> {
-    let number = value.to_str().and_then(|text| text.parse::<u16>().ok());
-    number.map(usize::from).ok_or_else(|| {
-        let shown = printable(&value.to_string_lossy());
-        Failure::usage(format!(
-            "{name} {shown}: a number from 0 to 65535 is needed"
-        ))
-    })
-}
 
 /// The ways to all nodes.
 #[derive(Debug)]

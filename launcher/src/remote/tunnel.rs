@@ -2,11 +2,9 @@
 
 use std::collections::VecDeque;
 
-use nix::sys::signal::Signal;
-use nix::sys::wait::WaitStatus;
-use nix::unistd::Pid;
 use serde_bytes::ByteBuf;
 
+use super::carrier::Carrier;
 use super::fate::Fate;
 use crate::remote::passage::{Down, PASSAGE_CHUNK, PASSAGE_WINDOW, Up};
 use crate::wire::Ended;
@@ -37,11 +35,6 @@ impl Tunnel {
         }
     }
 
-    /// What became of the ssh.
-    pub(super) fn fate(&self) -> &Fate {
-        &self.fate
-    }
-
     /// The next order for the agent that runs the ssh.
     pub(super) fn down(&mut self) -> Option<Down> {
         self.down.pop_front()
@@ -58,53 +51,55 @@ impl Tunnel {
                 self.on_the_way = left.ok_or("it has taken more bytes than it got")?;
             }
             Up::Ended(ended, complaints) => {
-                let pid = Pid::from_raw(0);
-                self.fate.set_ended(match ended {
-                    Ended::Exited(code) => WaitStatus::Exited(pid, code),
-                    Ended::Killed(signal) => {
-                        let signal = Signal::try_from(signal).unwrap_or(Signal::SIGKILL);
-                        WaitStatus::Signaled(pid, signal, false)
-                    }
-                    Ended::LittleStack { .. } => WaitStatus::Signaled(pid, Signal::SIGSEGV, false),
-                    Ended::OutOfMemory { .. } => WaitStatus::Signaled(pid, Signal::SIGKILL, false),
-                });
+                self.fate.set_ended(ended);
                 self.fate.complain(complaints.as_bytes());
             }
             Up::NotExecuted(reason) => {
                 self.is_at_end = true;
-                self.fate
-                    .set_ended(WaitStatus::Exited(Pid::from_raw(0), 127));
+                self.fate.set_ended(Ended::Exited(127));
                 self.fate.complain(reason.as_bytes());
             }
         }
         Ok(())
     }
+}
+
+impl Carrier for Tunnel {
+    fn fate(&self) -> &Fate {
+        &self.fate
+    }
 
     /// Hands over as much as the window has room for.
-    pub(super) fn write(&mut self, outgoing: &mut VecDeque<u8>) {
+    fn write(&mut self, outgoing: &mut VecDeque<u8>) -> bool {
         while self.has_more_orders && !outgoing.is_empty() && self.on_the_way < PASSAGE_WINDOW {
             let room = (PASSAGE_WINDOW - self.on_the_way).min(PASSAGE_CHUNK);
             let bytes: Vec<u8> = outgoing.drain(..room.min(outgoing.len())).collect();
             self.on_the_way += bytes.len();
             self.down.push_back(Down::Bytes(ByteBuf::from(bytes)));
         }
+        true
     }
 
-    /// Ends the agent's input.
-    pub(super) fn close_input(&mut self) {
+    fn close_input(&mut self) {
         if std::mem::replace(&mut self.has_more_orders, false) {
             self.down.push_back(Down::End);
         }
     }
 
-    /// What has come.
-    pub(super) fn read(&mut self) -> Vec<u8> {
+    fn read(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.received)
     }
 
-    /// Returns true if nothing more will come.
-    pub(super) fn is_at_end(&self) -> bool {
+    fn is_at_end(&self) -> bool {
         self.is_at_end && self.received.is_empty()
+    }
+
+    fn is_tunnel(&self) -> bool {
+        true
+    }
+
+    fn tunnel(&mut self) -> Option<&mut Tunnel> {
+        Some(self)
     }
 }
 

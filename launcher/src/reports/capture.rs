@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::unistd::{AccessFlags, access};
 
-use crate::cli::args::Options;
+use crate::cli::request::Options;
 use crate::failure::{Failure, printable};
 use crate::job::place::Placement;
 use crate::reports::result_file::{self, Opener, ResultFile};

@@ -1,6 +1,6 @@
 //! What a job leaves behind, beside its output: the files that options ask for.
 
-use crate::cli::args::Options;
+use crate::cli::request::Options;
 use crate::failure::Failure;
 use crate::job::place::Placement;
 use crate::remote::link::Link;

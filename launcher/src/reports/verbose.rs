@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-use crate::cli::args::Options;
+use crate::cli::request::Options;
 use crate::failure::printable;
 use crate::job::allocation::Allocation;
 use crate::job::place::Placement;

@@ -72,7 +72,7 @@ fn the_command_of_the_manifest_is_one_of_mpirun() {
     let arguments = replicas["Launcher"]["template"]["spec"]["containers"][0]["args"].clone();
     let arguments = arguments.into_vec().expect("a list").into_iter();
     let arguments = arguments.map(|word| word.into_string().expect("text").into());
-    let Ok(launcher::cli::args::Request::Run(options)) = launcher::cli::args::parse(arguments)
+    let Ok(launcher::cli::request::Request::Run(options)) = launcher::cli::args::parse(arguments)
     else {
         panic!("mpirun takes it");
     };

@@ -216,7 +216,7 @@ fn a_step_of_pmi_that_is_out_of_order_or_too_long_fails_the_job_and_names_the_ho
         ),
         (
             "a long name",
-            vec![init(), of_pmi(Event::Name(Ask::Lookup { name }))],
+            vec![init(), of_pmi(Event::Name(Ask::Lookup(name)))],
         ),
     ];
     for (what, reports) in impossible {

@@ -14,24 +14,26 @@ pub use network::{Network, Share};
 
 macro_rules! settings {
     ($(
-        $(#[doc = $doc:literal])* $field:ident: $kind:ident = $default:expr, $variable:literal;
+        $(#[doc = $doc:literal])*
+        $field:ident: $kind:ident as $type:ty = $default:expr $(=> $text:literal)?,
+            $variable:literal;
     )*) => {
         /// The settings of one process, in the units that their names end with.
         #[derive(Debug, Clone, PartialEq, Eq)]
         pub struct Settings {
-            $( $(#[doc = $doc])* pub $field: settings!(@type $kind), )*
+            $( $(#[doc = $doc])* pub $field: $type, )*
         }
 
         impl Default for Settings {
             fn default() -> Self {
-                Self { $( $field: settings!(@value $kind $default), )* }
+                Self { $( $field: $default, )* }
             }
         }
 
         /// The rows of `docs/settings.md`.
         const ROWS: &[Row] = &[$( Row {
             variable: $variable,
-            default: settings!(@text $kind $default),
+            default: settings!(@text $default $(, $text)?),
             doc: concat!($($doc),*),
         }, )*];
 
@@ -43,7 +45,7 @@ macro_rules! settings {
             pub fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
                 let mut settings = Self::default();
                 $( if let Some(text) = lookup($variable) {
-                    settings.$field = settings!(@parse $kind $variable, &text)?;
+                    settings.$field = $kind($variable, &text)?.into();
                 } )*
                 Ok(settings)
             }
@@ -59,44 +61,9 @@ macro_rules! settings {
             }
         }
     };
-    (@type number) => { u64 };
-    (@type budget) => { u64 };
-    (@type optional) => { Option<u64> };
-    (@type switch) => { bool };
-    (@type acks) => { Acks };
-    (@type secure) => { Option<Secure> };
-    (@type wait) => { Wait };
-    (@type across) => { CopyAcross };
-    (@type ports) => { Option<PortRange> };
-    (@type net) => { Option<Network> };
-    (@type profile) => { Caps };
-    (@type path) => { Option<PathBuf> };
-    (@value number $default:expr) => { $default };
-    (@value budget $default:expr) => { $default.0 };
-    (@value optional $default:expr) => { None };
-    (@value switch $default:expr) => { $default == "on" };
-    (@value acks $default:expr) => { Acks::Lazy };
-    (@value secure $default:expr) => { None };
-    (@value wait $default:expr) => { Wait::Auto };
-    (@value across $default:expr) => { CopyAcross::Measured };
-    (@value ports $default:expr) => { None };
-    (@value net $default:expr) => { None };
-    (@value profile $default:expr) => { $default };
-    (@value path $default:expr) => { None };
-    (@text number $default:expr) => { stringify!($default) };
-    (@text budget $default:expr) => { $default.1 };
-    (@text optional $default:expr) => { $default };
-    (@text switch $default:expr) => { $default };
-    (@text acks $default:expr) => { $default };
-    (@text secure $default:expr) => { $default };
-    (@text wait $default:expr) => { $default };
-    (@text across $default:expr) => { $default };
-    (@text ports $default:expr) => { $default };
-    (@text net $default:expr) => { $default };
-    (@text profile $default:expr) => { stringify!($default) };
-    (@text path $default:expr) => { $default };
+    (@text $default:expr) => { stringify!($default) };
+    (@text $default:expr, $text:literal) => { $text };
     (@show number $value:expr) => { Value::Number($value) };
-    (@show budget $value:expr) => { Value::Number($value) };
     (@show optional $value:expr) => {
         Value::Text($value.map_or_else(String::new, |number| number.to_string()))
     };
@@ -117,18 +84,6 @@ macro_rules! settings {
     (@show path $value:expr) => {
         Value::Text($value.as_ref().map_or_else(String::new, |it| it.display().to_string()))
     };
-    (@parse number $variable:literal, $text:expr) => { number($variable, $text) };
-    (@parse budget $variable:literal, $text:expr) => { number($variable, $text) };
-    (@parse optional $variable:literal, $text:expr) => { number($variable, $text).map(Some) };
-    (@parse switch $variable:literal, $text:expr) => { switch($variable, $text) };
-    (@parse acks $variable:literal, $text:expr) => { acks($variable, $text) };
-    (@parse secure $variable:literal, $text:expr) => { secure($variable, $text).map(Some) };
-    (@parse wait $variable:literal, $text:expr) => { wait($variable, $text) };
-    (@parse across $variable:literal, $text:expr) => { across($variable, $text) };
-    (@parse ports $variable:literal, $text:expr) => { ports($variable, $text).map(Some) };
-    (@parse net $variable:literal, $text:expr) => { net($variable, $text).map(Some) };
-    (@parse profile $variable:literal, $text:expr) => { profile($variable, $text) };
-    (@parse path $variable:literal, $text:expr) => { path($variable, $text).map(Some) };
 }
 
 /// When a receiver acknowledges what it has accepted.
@@ -248,27 +203,28 @@ struct Row {
 settings! {
     /// Profile of the protocol: `classic` or `fast`, with changes such as `fast,-snak`. The ranks
     /// use the extensions that all of their profiles have.
-    rmpp: profile = Caps::FAST, "MPILITE_RMPP";
+    rmpp: profile as Caps = Caps::FAST, "MPILITE_RMPP";
     /// When the fast profile acknowledges messages: `lazy`, with the next packet in that direction,
     /// or `eager`, at once.
-    rmpp_ack: acks = "lazy", "MPILITE_RMPP_ACK";
+    rmpp_ack: acks as Acks = Acks::Lazy => "lazy", "MPILITE_RMPP_ACK";
     /// Protection of datagrams: `cookie`, `tag` (headers cannot be forged) or `encrypt` (all is
     /// secret and authentic). `mpirun --secure` sets it for all ranks. A rank whose own environment
     /// has a weaker value ends the job.
-    secure: secure = "that of `mpirun`, else cookie", "MPILITE_SECURE";
+    secure: secure as Option<Secure> = None => "that of `mpirun`, else cookie", "MPILITE_SECURE";
     /// `off`: never hand several packets to the system as one burst (UDP_SEGMENT).
-    gso: switch = "on", "MPILITE_GSO";
+    gso: switch as bool = true => "on", "MPILITE_GSO";
     /// `off`: never take several packets from the system as one train (UDP_GRO).
-    gro: switch = "on", "MPILITE_GRO";
+    gro: switch as bool = true => "on", "MPILITE_GRO";
     /// Copies of long messages between ranks of a node straight from one memory to the other
     /// (process_vm_readv). `measured`: where that takes less time than copies through shared
     /// memory. `always`: wherever the system allows it. `off`: never.
-    copy_across: across = "measured", "MPILITE_COPY_ACROSS";
+    copy_across: across as CopyAcross = CopyAcross::Measured => "measured", "MPILITE_COPY_ACROSS";
     /// Payload bytes of one RMPP packet, at most what the path carries without fragments.
-    packet_bytes: optional = "what the MTU of the interface allows", "MPILITE_PACKET_BYTES";
+    packet_bytes: optional as Option<u64> = None => "what the MTU of the interface allows",
+        "MPILITE_PACKET_BYTES";
     /// Ports of UDP, or of TCP with `--transport tcp`, such as `40000-40100`: each rank binds a
     /// free one, so a host needs at least one for each of its ranks. `mpirun --port-range` sets it.
-    port_range: ports = "any free port", "MPILITE_PORT_RANGE";
+    port_range: ports as Option<PortRange> = None => "any free port", "MPILITE_PORT_RANGE";
     /// Simulates a bad network for outgoing datagrams, such as
     /// `loss=1%,burst=4,delay=5ms,jitter=1ms,rate=1gbit,queue=200,reorder=1%,duplicate=1%,seed=7`,
     /// or a part of this. `loss`: this share is lost, `burst` datagrams in a row on average.
@@ -276,54 +232,57 @@ settings! {
     /// datagrams wait for it, more are lost. `delay`, `jitter`: each then waits for `delay` and a
     /// random time below `jitter`. `reorder`: this share skips `delay` and `jitter`. `mpirun --net`
     /// sets it.
-    network: net = "the network as it is", "MPILITE_NET";
+    network: net as Option<Network> = None => "the network as it is", "MPILITE_NET";
     /// Bytes that a socket requests for its receive buffer, and again for its send buffer.
-    socket_buffer_bytes: number = 4_194_304, "MPILITE_SOCKET_BUFFER_BYTES";
+    socket_buffer_bytes: number as u64 = 4_194_304, "MPILITE_SOCKET_BUFFER_BYTES";
     /// Standard sends of up to this many bytes are copied and complete at once.
-    eager_copy_bytes: number = 16_384, "MPILITE_EAGER_COPY_BYTES";
+    eager_copy_bytes: number as u64 = 16_384, "MPILITE_EAGER_COPY_BYTES";
     /// Sends of up to this many bytes are copied if the call waits for the send alone, over a
     /// network: there a copy costs less than the wait for an acknowledgement. The greater of this
     /// and MPILITE_EAGER_COPY_BYTES counts.
-    waited_copy_bytes: number = 65_536, "MPILITE_WAITED_COPY_BYTES";
+    waited_copy_bytes: number as u64 = 65_536, "MPILITE_WAITED_COPY_BYTES";
     /// Bytes that all copies of sends may take while they wait for their receivers; each copy
     /// counts 320 more.
-    eager_budget_bytes: budget = (2_097_152, "2097152; half of a rank's share, if that is less"),
+    eager_budget_bytes: number as u64 = 2_097_152
+        => "2097152; half of a rank's share, if that is less",
         "MPILITE_EAGER_BUDGET_BYTES";
     /// Unexpected messages of up to this many bytes are buffered at once. Longer ones stay with
     /// their senders until a receive asks for them (rendezvous).
-    unexpected_bytes: number = 65_536, "MPILITE_UNEXPECTED_BYTES";
+    unexpected_bytes: number as u64 = 65_536, "MPILITE_UNEXPECTED_BYTES";
     /// Bytes that all buffered unexpected messages may take; each counts 160 more. Beyond it,
     /// unexpected messages stay with their senders.
-    unexpected_budget_bytes: budget = (16_777_216, "16777216; a rank's share, if that is less"),
+    unexpected_budget_bytes: number as u64 = 16_777_216
+        => "16777216; a rank's share, if that is less",
         "MPILITE_UNEXPECTED_BUDGET_BYTES";
     /// Bytes of unexpected messages that a rank takes in once it has waited in one call for 20 ms:
     /// it cannot receive them, and its senders would wait for ever. A rank's share is an eighth of
     /// the memory of its machine or control group, divided by the ranks there, at least 1 MiB and
     /// at most 4 GiB.
-    waiting_budget_bytes: budget = (16_777_216, "a rank's share of the memory"),
+    waiting_budget_bytes: number as u64 = 16_777_216 => "a rank's share of the memory",
         "MPILITE_WAITING_BUDGET_BYTES";
     /// How a rank waits: `auto` decides by ranks and cores; `spin` keeps the core; `yield` offers
     /// the core at each look; `block` sleeps at once.
-    wait: wait = "auto", "MPILITE_WAIT";
+    wait: wait as Wait = Wait::Auto => "auto", "MPILITE_WAIT";
     /// Microseconds that a waiting rank stays awake before it sleeps; 0: it sleeps at once.
-    spin_us: optional = "10000; 1000 where ranks share cores", "MPILITE_SPIN_US";
+    spin_us: optional as Option<u64> = None => "10000; 1000 where ranks share cores",
+        "MPILITE_SPIN_US";
     /// Seconds without any answer after which a peer counts as lost; 0: never.
-    lost_s: number = 120, "MPILITE_LOST_S";
+    lost_s: number as u64 = 120, "MPILITE_LOST_S";
     /// `on` or `1`: in `MPI_Finalize` each rank writes a line to standard error with the number of
     /// messages that it never received (source and tag of the first too) and of requests that it
     /// still has: active ones, and persistent ones that were not freed. A short send that completes
     /// at once keeps no request and is not counted.
-    check: switch = "off", "MPILITE_CHECK";
+    check: switch as bool = false => "off", "MPILITE_CHECK";
     /// Milliseconds between the looks of the thread that acknowledges messages while the program
     /// computes; at least 0.3 for each rank on a core.
-    tick_ms: number = 10, "MPILITE_TICK_MS";
+    tick_ms: number as u64 = 10, "MPILITE_TICK_MS";
     /// Each rank records its datagrams in a file whose name begins so, and goes on with `.`, the
     /// rank, `.` and a number. `mpirun --packets` and `--sequence` set it for the ranks of their
     /// host, and read the files.
-    packets: path = "no records", "MPILITE_PACKETS";
+    packets: path as Option<PathBuf> = None => "no records", "MPILITE_PACKETS";
     /// Version of PMI, 1 or 2, in which a rank speaks to a process manager of others. If version 1
     /// is refused the rank takes version 2.
-    pmi: number = 1, "MPILITE_PMI";
+    pmi: number as u64 = 1, "MPILITE_PMI";
 }
 
 fn number(variable: &str, text: &str) -> Result<u64, String> {
@@ -333,6 +292,10 @@ fn number(variable: &str, text: &str) -> Result<u64, String> {
             text.trim()
         )
     })
+}
+
+fn optional(variable: &str, text: &str) -> Result<u64, String> {
+    number(variable, text)
 }
 
 fn path(variable: &str, text: &str) -> Result<PathBuf, String> {

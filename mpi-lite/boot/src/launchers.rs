@@ -16,102 +16,92 @@ pub struct Launcher {
     pub advice: &'static str,
 }
 
+const NO_WRAPPER: &str = "let no wrapper (sudo, Python's subprocess with close_fds) close the \
+                          descriptor of PMI_FD, or ";
+
 const OF_SRUN: &str = "use srun --mpi=pmi2 or --mpi=pmix, or ";
+
+const ON_SLURM: &[&str] = &["SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"];
 
 /// All of them.
 pub const LAUNCHERS: &[Launcher] = &[
-    Launcher {
-        name: "Open MPI's mpirun",
-        marks: &["OMPI_COMM_WORLD_RANK"],
-        sizes: &["OMPI_COMM_WORLD_SIZE"],
-        advice: "",
-    },
-    Launcher {
-        name: "a PMI launcher (MPICH's mpiexec, or srun --mpi=pmi2)",
-        marks: &["PMI_RANK"],
-        sizes: &["PMI_SIZE"],
-        advice: "let no wrapper (sudo, Python's subprocess with close_fds) close the descriptor of \
-                 PMI_FD, or ",
-    },
-    Launcher {
-        name: "a PMI launcher (MPICH's mpiexec)",
-        marks: &["PMI_FD"],
-        sizes: &["PMI_SIZE"],
-        advice: "let no wrapper (sudo, Python's subprocess with close_fds) close the descriptor of \
-                 PMI_FD, or ",
-    },
-    Launcher {
-        name: "a PMI launcher (MPICH's mpiexec -pmi-port)",
-        marks: &["PMI_ID", "PMI_PORT"],
-        sizes: &["PMI_SIZE"],
-        advice: "let no wrapper (sudo, Python's subprocess with close_fds) close the descriptor of \
-                 PMI_FD, or ",
-    },
-    Launcher {
-        name: "MVAPICH's mpirun_rsh",
-        marks: &["MV2_COMM_WORLD_RANK"],
-        sizes: &["MV2_COMM_WORLD_SIZE"],
-        advice: "",
-    },
-    Launcher {
-        name: "IBM's jsrun",
-        marks: &["JSM_NAMESPACE_RANK"],
-        sizes: &["JSM_NAMESPACE_SIZE"],
-        advice: "",
-    },
-    Launcher {
-        name: "Flux",
-        marks: &["FLUX_TASK_RANK"],
-        sizes: &["FLUX_JOB_SIZE"],
-        advice: "",
-    },
-    Launcher {
-        name: "Cray's PALS",
-        marks: &["PALS_RANKID"],
-        sizes: &["PALS_SIZE", "PMI_SIZE"],
-        advice: "",
-    },
-    Launcher {
-        name: "Cray's aprun",
-        marks: &["ALPS_APP_PE"],
-        sizes: &["PMI_SIZE"],
-        advice: "",
-    },
-    Launcher {
-        name: "LSF's blaunch",
-        marks: &["LSF_PM_TASKID"],
-        sizes: &[],
-        advice: "",
-    },
-    Launcher {
-        name: "Slurm's srun",
-        marks: &["SLURM_STEP_ID"],
-        sizes: &["SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"],
-        advice: OF_SRUN,
-    },
-    Launcher {
-        name: "Slurm's srun",
-        marks: &["SLURM_PROCID", "SLURM_STEP_NUM_TASKS"],
-        sizes: &["SLURM_STEP_NUM_TASKS"],
-        advice: OF_SRUN,
-    },
-    Launcher {
-        name: "a PMIx launcher (prterun, or srun --mpi=pmix)",
-        marks: &["PMIX_RANK", "PMIX_NAMESPACE"],
-        sizes: &[
+    known(
+        "Open MPI's mpirun",
+        &["OMPI_COMM_WORLD_RANK"],
+        &["OMPI_COMM_WORLD_SIZE"],
+    ),
+    known(
+        "a PMI launcher (MPICH's mpiexec, or srun --mpi=pmi2)",
+        &["PMI_RANK"],
+        &["PMI_SIZE"],
+    )
+    .advising(NO_WRAPPER),
+    known(
+        "a PMI launcher (MPICH's mpiexec)",
+        &["PMI_FD"],
+        &["PMI_SIZE"],
+    )
+    .advising(NO_WRAPPER),
+    known(
+        "a PMI launcher (MPICH's mpiexec -pmi-port)",
+        &["PMI_ID", "PMI_PORT"],
+        &["PMI_SIZE"],
+    )
+    .advising(NO_WRAPPER),
+    known(
+        "MVAPICH's mpirun_rsh",
+        &["MV2_COMM_WORLD_RANK"],
+        &["MV2_COMM_WORLD_SIZE"],
+    ),
+    known(
+        "IBM's jsrun",
+        &["JSM_NAMESPACE_RANK"],
+        &["JSM_NAMESPACE_SIZE"],
+    ),
+    known("Flux", &["FLUX_TASK_RANK"], &["FLUX_JOB_SIZE"]),
+    known("Cray's PALS", &["PALS_RANKID"], &["PALS_SIZE", "PMI_SIZE"]),
+    known("Cray's aprun", &["ALPS_APP_PE"], &["PMI_SIZE"]),
+    known("LSF's blaunch", &["LSF_PM_TASKID"], &[]),
+    known("Slurm's srun", &["SLURM_STEP_ID"], ON_SLURM).advising(OF_SRUN),
+    known(
+        "Slurm's srun",
+        &["SLURM_PROCID", "SLURM_STEP_NUM_TASKS"],
+        &["SLURM_STEP_NUM_TASKS"],
+    )
+    .advising(OF_SRUN),
+    known(
+        "a PMIx launcher (prterun, or srun --mpi=pmix)",
+        &["PMIX_RANK", "PMIX_NAMESPACE"],
+        &[
             "OMPI_COMM_WORLD_SIZE",
             "JSM_NAMESPACE_SIZE",
             "SLURM_STEP_NUM_TASKS",
         ],
-        advice: "",
-    },
+    ),
 ];
+
+const fn known(
+    name: &'static str,
+    marks: &'static [&'static str],
+    sizes: &'static [&'static str],
+) -> Launcher {
+    Launcher {
+        name,
+        marks,
+        sizes,
+        advice: "",
+    }
+}
 
 /// From this number on a step of Slurm is the batch script or an interactive shell, which srun did
 /// not start.
 const SLURM_OWN_STEPS: u64 = 0xffff_fff0;
 
 impl Launcher {
+    const fn advising(self, advice: &'static str) -> Launcher {
+        Launcher { advice, ..self }
+    }
+
     /// Returns true if it started this process together with others.
     pub fn started_several(&self, variable: &impl Fn(&str) -> Option<OsString>) -> bool {
         let number = |name: &str| variable(name)?.to_str()?.parse::<u64>().ok();

@@ -3,7 +3,6 @@
 //! A frame is a length (4 bytes, little endian, 1 to [`FRAME_MAX`]) and that many bytes of one
 //! message in postcard's encoding. The launcher uses the same framing inside its ssh connections.
 
-use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 
 use rmpp_core::Row;
@@ -42,7 +41,7 @@ pub const BOOT_FD: &str = "MPILITE_BOOT_FD";
 const LENGTH_BYTES: usize = 4;
 
 /// What the launcher assigns to a rank.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Assignment {
     /// Rank in `MPI_COMM_WORLD`, 0 to `size - 1`.
     pub rank: u32,
@@ -165,28 +164,6 @@ impl Assignment {
             && local_peers.is_sorted_by(|a, b| a < b)
             && local_peers.last().is_some_and(|last| *last < self.size)
             && (self.local_size > 1 || !self.shares_memory)
-    }
-}
-
-impl fmt::Debug for Assignment {
-    /// Everything but the key.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Assignment")
-            .field("rank", &self.rank)
-            .field("size", &self.size)
-            .field("local_rank", &self.local_rank)
-            .field("local_size", &self.local_size)
-            .field("node", &self.node)
-            .field("local_peers", &self.local_peers)
-            .field("shares_memory", &self.shares_memory)
-            .field("host", &self.host)
-            .field("bind", &self.bind)
-            .field("secure", &self.secure)
-            .field("transport", &self.transport)
-            .field("reports_counters", &self.reports_counters)
-            .field("blocked_after_ms", &self.blocked_after_ms)
-            .field("appnum", &self.appnum)
-            .finish_non_exhaustive()
     }
 }
 

@@ -17,70 +17,58 @@ pub struct Named {
 
 /// All of them.
 pub const TRANSPORTS: &[Named] = &[
-    Named {
-        name: "auto",
-        meaning: "chooses: shared memory on a host, rmpp between hosts",
-        shares_memory: true,
-        sends_datagrams: true,
-        is_of_laboratory: false,
-    },
-    Named {
-        name: "shm",
-        meaning: "the shared memory of one host",
-        shares_memory: true,
-        sends_datagrams: false,
-        is_of_laboratory: false,
-    },
-    Named {
-        name: "rmpp",
-        meaning: "the Reliable Message Passing Protocol over UDP",
-        shares_memory: false,
-        sends_datagrams: true,
-        is_of_laboratory: false,
-    },
-    Named {
-        name: "gobackn",
-        meaning: "ParaStation2's protocol over UDP",
-        shares_memory: false,
-        sends_datagrams: true,
-        is_of_laboratory: true,
-    },
-    Named {
-        name: "unet",
-        meaning: "the protocol of MPI over U-Net, over UDP",
-        shares_memory: false,
-        sends_datagrams: true,
-        is_of_laboratory: true,
-    },
-    Named {
-        name: "sctp",
-        meaning: "SCTP over UDP, a stream for each tag and context",
-        shares_memory: false,
-        sends_datagrams: true,
-        is_of_laboratory: true,
-    },
-    Named {
-        name: "tcp",
-        meaning: "TCP, one connection for each pair of ranks",
-        shares_memory: false,
-        sends_datagrams: false,
-        is_of_laboratory: false,
-    },
-    Named {
-        name: "tcp-trc",
-        meaning: "TCP, one connection for each tag, rank and context",
-        shares_memory: false,
-        sends_datagrams: false,
-        is_of_laboratory: true,
-    },
-    Named {
-        name: "loopback",
-        meaning: "serves a single rank",
-        shares_memory: false,
-        sends_datagrams: false,
-        is_of_laboratory: false,
-    },
+    known(
+        "auto",
+        "chooses: shared memory on a host, rmpp between hosts",
+    )
+    .sharing()
+    .sending(),
+    known("shm", "the shared memory of one host").sharing(),
+    known("rmpp", "the Reliable Message Passing Protocol over UDP").sending(),
+    known("gobackn", "ParaStation2's protocol over UDP")
+        .sending()
+        .of_laboratory(),
+    known("unet", "the protocol of MPI over U-Net, over UDP")
+        .sending()
+        .of_laboratory(),
+    known("sctp", "SCTP over UDP, a stream for each tag and context")
+        .sending()
+        .of_laboratory(),
+    known("tcp", "TCP, one connection for each pair of ranks"),
+    known(
+        "tcp-trc",
+        "TCP, one connection for each tag, rank and context",
+    )
+    .of_laboratory(),
+    known("loopback", "serves a single rank"),
 ];
+
+const fn known(name: &'static str, meaning: &'static str) -> Named {
+    Named {
+        name,
+        meaning,
+        shares_memory: false,
+        sends_datagrams: false,
+        is_of_laboratory: false,
+    }
+}
+
+impl Named {
+    const fn sharing(mut self) -> Self {
+        self.shares_memory = true;
+        self
+    }
+
+    const fn sending(mut self) -> Self {
+        self.sends_datagrams = true;
+        self
+    }
+
+    const fn of_laboratory(mut self) -> Self {
+        self.is_of_laboratory = true;
+        self
+    }
+}
 
 /// The transport of this name.
 #[must_use]

@@ -19,22 +19,22 @@ pub(super) fn word_per_slot(text: &str) -> Result<Vec<Host>, String> {
 /// Words `host slots host slots`.
 pub(super) fn pairs(text: &str) -> Result<Vec<Host>, String> {
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
-    checked(words.chunks(2).map(|pair| match pair {
-        [name, slots] => Ok((*name, parse_slots(slots)?)),
-        _ => Err(format!("'{}' has no number of slots", printable(pair[0]))),
-    }))
+    checked(
+        words
+            .chunks(2)
+            .map(|pair| with_slots(pair[0], pair.get(1).copied())),
+    )
 }
 
 /// Lines `host slots` with more words behind.
 pub(super) fn host_and_slots(text: &str) -> Result<Vec<Host>, String> {
     let lines = text.lines().map(|line| line.split_ascii_whitespace());
-    checked(lines.filter_map(|mut words| {
-        let name = words.next()?;
-        Some(match words.next() {
-            Some(slots) => parse_slots(slots).map(|slots| (name, slots)),
-            None => Err(format!("'{}' has no number of slots", printable(name))),
-        })
-    }))
+    checked(lines.filter_map(|mut words| Some(with_slots(words.next()?, words.next()))))
+}
+
+fn with_slots<'a>(name: &'a str, slots: Option<&str>) -> Result<(&'a str, u32), String> {
+    let missing = || format!("'{}' has no number of slots", printable(name));
+    Ok((name, parse_slots(slots.ok_or_else(missing)?)?))
 }
 
 fn checked<'a>(

@@ -127,8 +127,8 @@ fn host_file(variable: &impl Variables) -> Result<Option<Vec<Host>>, Failure> {
     let Some((name, path)) = named_host_file(variable) else {
         return Ok(None);
     };
-    let hosts = hosts::read_file(&path).map_err(|failure| unreadable(name, &failure.text))?;
-    Ok(Some(hosts))
+    let hosts = hosts::read_file(&path).map_err(|failure| unreadable(name, &failure.text));
+    hosts.map(Some)
 }
 
 fn of_scheduler(variable: &impl Variables) -> Result<Option<(System, Vec<Host>)>, Failure> {
@@ -136,13 +136,10 @@ fn of_scheduler(variable: &impl Variables) -> Result<Option<(System, Vec<Host>)>
         return Ok(Some((System::Slurm, hosts)));
     }
     type Reader = fn(&str) -> Result<Vec<Host>, String>;
+    let lines_of_file: Reader = |path| lists::line_per_slot(&file(path)?);
     let readers: [(System, &str, Reader); 5] = [
-        (System::Pbs, "PBS_NODEFILE", |path| {
-            lists::line_per_slot(&file(path)?)
-        }),
-        (System::Lsf, "LSB_DJOB_HOSTFILE", |path| {
-            lists::line_per_slot(&file(path)?)
-        }),
+        (System::Pbs, "PBS_NODEFILE", lines_of_file),
+        (System::Lsf, "LSB_DJOB_HOSTFILE", lines_of_file),
         (System::Lsf, "LSB_MCPU_HOSTS", lists::pairs),
         (System::Lsf, "LSB_HOSTS", lists::word_per_slot),
         (System::GridEngine, "PE_HOSTFILE", |path| {
@@ -165,11 +162,9 @@ fn text_of(variable: &impl Variables, name: &str) -> Option<String> {
 }
 
 fn file(path: &str) -> Result<String, String> {
-    let bytes = hosts::read_bytes(Path::new(path)).map_err(|reason| {
-        let shown = printable(path);
-        format!("{shown}: {reason}")
-    })?;
-    String::from_utf8(bytes).map_err(|_| format!("{}: it is not text", printable(path)))
+    let bytes = hosts::read_bytes(Path::new(path));
+    let text = bytes.and_then(|it| String::from_utf8(it).map_err(|_| "it is not text".into()));
+    text.map_err(|reason| format!("{}: {reason}", printable(path)))
 }
 
 fn unreadable(name: &str, reason: &str) -> Failure {

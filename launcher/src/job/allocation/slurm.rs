@@ -1,7 +1,9 @@
 //! Slurm's lists: nodes as `n[1-2,05],m7`, numbers for them as `3,1` or `4,1(x2)`.
 
 use crate::failure::{Failure, printable};
-use crate::job::hosts::{HOSTS_MAX, Host, check_name, parse_slots, split_outside_brackets};
+use crate::job::hosts::{
+    HOSTS_MAX, Host, check_name, expand_ranges, parse_slots, split_outside_brackets,
+};
 
 use super::{Variables, text_of, unreadable};
 
@@ -55,9 +57,7 @@ pub(super) fn expand(list: &str) -> Result<Vec<String>, String> {
             format!("'{shown}' is not a list of nodes such as n[1-2,05]")
         };
         let expanded = expand_entry(entry, HOSTS_MAX - names.len()).ok_or_else(wrong)?;
-        for name in &expanded {
-            check_name(name)?;
-        }
+        expanded.iter().try_for_each(|name| check_name(name))?;
         names.extend(expanded);
     }
     Ok(names)
@@ -91,37 +91,13 @@ fn expand_entry(entry: &str, most: usize) -> Option<Vec<String>> {
     Some(names)
 }
 
-/// The numbers of `1-2,05`, with their leading zeros.
-fn expand_ranges(inside: &str, most: usize) -> Option<Vec<String>> {
-    let mut numbers = Vec::new();
-    for part in inside.split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-        if !is_number(first) || !is_number(last) {
-            return None;
-        }
-        let (from, to): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
-        if from > to || to - from >= most || numbers.len() > most {
-            return None;
-        }
-        let width = first.len();
-        numbers.extend((from..=to).map(|number| format!("{number:0width$}")));
-    }
-    Some(numbers)
-}
-
 /// The numbers of `4,1(x2)`, one for each of so many nodes.
 pub(super) fn numbers(text: &str, nodes: usize) -> Result<Vec<u32>, String> {
     let mut all = Vec::new();
     let shown = printable(text);
     for part in text.trim().split(',') {
-        let (number, times) = match part.split_once("(x") {
-            None => (part, Some(1)),
-            Some((number, times)) => {
-                let times = times.strip_suffix(')').and_then(|times| times.parse().ok());
-                (number, times)
-            }
-        };
+        let (number, times) = part.split_once("(x").unwrap_or((part, "1)"));
+        let times = times.strip_suffix(')').and_then(|times| times.parse().ok());
         let times: usize = times.ok_or_else(|| {
             let part = printable(part);
             format!("'{part}' is not a number of slots such as 4 or 4(x2)")

@@ -2,8 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{ENDING_LIMIT, FAREWELL, Incoming, Remote, State};
-use crate::remote::carrier::Carrier;
+use super::{ENDING_LIMIT, FAREWELL, Remote, State};
 use crate::remote::passage::{Down, Up};
 use crate::remote::settings::Launcher;
 use crate::remote::ssh;
@@ -42,16 +41,13 @@ impl Remote {
             return false;
         }
         let words = ssh::command_line(&self.settings, &self.host);
-        self.incoming = Incoming::Noise(Vec::new());
-        self.carrier = Some(Carrier::Tunnel(Tunnel::new(words)));
-        self.state = State::Connecting(now + self.settings.ready_within);
-        self.flush();
+        self.go_through(Box::new(Tunnel::new(words)), now);
         true
     }
 
     /// Returns true if the node is reached through another host.
     pub fn has_tunnel(&self) -> bool {
-        matches!(self.carrier, Some(Carrier::Tunnel(_)))
+        self.carrier.as_ref().is_some_and(|it| it.is_tunnel())
     }
 
     /// Returns true if there is no way to the node any more.
@@ -61,15 +57,12 @@ impl Remote {
 
     /// The next order for the agent through which the node is reached.
     pub fn down(&mut self) -> Option<Down> {
-        match &mut self.carrier {
-            Some(Carrier::Tunnel(tunnel)) => tunnel.down(),
-            _ => None,
-        }
+        self.carrier.as_mut()?.tunnel()?.down()
     }
 
     /// Takes what has come through another host. Returns false if it cannot be.
     pub fn receive(&mut self, up: Up, now: Instant) -> bool {
-        let Some(Carrier::Tunnel(tunnel)) = &mut self.carrier else {
+        let Some(tunnel) = self.carrier.as_mut().and_then(|it| it.tunnel()) else {
             return true;
         };
         let is_last = matches!(up, Up::Ended(..) | Up::End | Up::NotExecuted(_));
@@ -132,11 +125,8 @@ impl Remote {
 
     /// The node is not reached through another host.
     pub(super) fn take_detour(&mut self) {
-        let carrier = self.carrier.take();
-        let how = carrier.map_or(String::new(), |it| {
-            it.how_it_ended(&self.settings) + &it.complaint()
-        });
-        self.below.detour = Some(how);
+        self.below.detour = Some(self.how_it_ended());
+        self.carrier = None;
         self.state = State::Waiting(None);
         self.gone_at = None;
     }

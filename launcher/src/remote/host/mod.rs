@@ -15,14 +15,16 @@ use nix::unistd::Pid;
 use crate::failure::{Failure, printable};
 use crate::node::Inherited;
 use crate::poll::{Interests, Token, earlier};
-use crate::remote::carrier::{Carrier, Connection};
+use crate::remote::carrier::Carrier;
 use crate::remote::fate::Fate;
 use crate::remote::greeting::{self, Greeting};
 use crate::remote::ledger::Ledger;
 use crate::remote::settings::{Launcher, Settings};
 use crate::remote::silence::{self, Silence};
 use crate::remote::ssh::{self, Obstacle};
-use crate::wire::{ORDERS_WAITING_MAX, Order, REPORT_FRAME_MAX, Report};
+use crate::remote::streams::Streams;
+use crate::reports::progress::Late;
+use crate::wire::{Ended, ORDERS_WAITING_MAX, Order, REPORT_FRAME_MAX, Report};
 
 use below::Below;
 
@@ -59,6 +61,17 @@ enum Incoming {
     Frames(Frames),
 }
 
+/// What the agent has said about its host.
+#[derive(Debug, Default)]
+pub struct Known {
+    /// The address by which ssh reached the node.
+    pub server: Option<IpAddr>,
+    /// The address of this host as the node sees it, if it is reached directly.
+    pub client: Option<IpAddr>,
+    /// The identity of the machine: two names of one machine have the same.
+    pub machine: Option<String>,
+}
+
 /// A node on another host.
 #[derive(Debug)]
 pub struct Remote {
@@ -72,15 +85,13 @@ pub struct Remote {
     patient_until: Option<Instant>,
     /// Why the last attempt did not reach the host, if it is tried again.
     unreached: Option<&'static str>,
-    carrier: Option<Carrier>,
+    carrier: Option<Box<dyn Carrier>>,
     incoming: Incoming,
     ledger: Ledger,
     below: Below,
     outgoing: VecDeque<u8>,
     reports: VecDeque<Report>,
-    server: Option<IpAddr>,
-    client: Option<IpAddr>,
-    machine: Option<String>,
+    known: Known,
     silence: Silence,
     ping_at: Instant,
     is_warned: bool,
@@ -117,9 +128,7 @@ impl Remote {
             below: Below::default(),
             outgoing: VecDeque::new(),
             reports: VecDeque::new(),
-            server: None,
-            client: None,
-            machine: None,
+            known: Known::default(),
             silence: Silence::new(silence::limit()?, now),
             ping_at: now,
             is_warned: false,
@@ -135,41 +144,38 @@ impl Remote {
 
     /// Starts ssh if it is time to.
     pub fn connect(&mut self, now: Instant) {
-        match self.state {
-            State::Waiting(at) if at.is_none_or(|at| at <= now) => {}
-            _ => return,
-        }
-        if self.settings.launcher == Launcher::Srun {
+        let is_time = matches!(self.state, State::Waiting(at) if at.is_none_or(|at| at <= now));
+        if !is_time || self.settings.launcher == Launcher::Srun {
             return;
         }
         self.attempts += 1;
         self.patient_until
             .get_or_insert(now + self.settings.patience);
-        self.incoming = Incoming::Noise(Vec::new());
         let words = ssh::command_line(&self.settings, &self.host);
         self.reports.push_back(Report::Calling(words.clone()));
         match ssh::connect(&words, self.inherited) {
-            Ok(process) => {
-                self.carrier = Some(Carrier::Ssh(process));
-                self.state = State::Connecting(now + self.settings.ready_within);
-            }
+            Ok(process) => self.go_through(Box::new(process), now),
             Err(error) => {
-                let program = printable(&self.settings.program[0]);
-                self.lose(format!(
-                    "cannot start on host {}: '{program}' cannot be executed: {error}",
-                    self.host
-                ));
+                let (host, program) = (&self.host, printable(&self.settings.program[0]));
+                let why = format!("'{program}' cannot be executed: {error}");
+                self.lose(format!("cannot start on host {host}: {why}"));
             }
         }
     }
 
     /// Takes the connection of an agent that srun has started.
-    pub fn attach(&mut self, connection: Connection, now: Instant) {
+    pub fn attach(&mut self, connection: Streams, now: Instant) {
         if matches!(self.state, State::Waiting(_)) {
-            self.carrier = Some(Carrier::Connection(connection));
-            self.state = State::Connecting(now + self.settings.ready_within);
-            self.flush();
+            self.go_through(Box::new(connection), now);
         }
+    }
+
+    /// Waits for an agent at the end of this way.
+    fn go_through(&mut self, carrier: Box<dyn Carrier>, now: Instant) {
+        self.incoming = Incoming::Noise(Vec::new());
+        self.carrier = Some(carrier);
+        self.state = State::Connecting(now + self.settings.ready_within);
+        self.flush();
     }
 
     /// Gives up a host that has not answered.
@@ -179,14 +185,13 @@ impl Remote {
         }
     }
 
-    /// Why the host is not ready: what the last attempt has met.
-    pub fn hindrance(&self) -> &'static str {
-        self.unreached.unwrap_or("no answer yet")
-    }
-
-    /// Returns true if the user has read a line about this host already.
-    pub fn is_announced(&self) -> bool {
-        self.unreached.is_some() && !self.settings.is_very_patient()
+    /// Why the host is not ready, if it is not.
+    pub fn late(&self) -> Option<Late<'_>> {
+        (!self.is_ready()).then_some(Late {
+            host: &self.host,
+            reason: self.unreached.unwrap_or("no answer yet"),
+            is_announced: self.unreached.is_some() && !self.settings.waits_for_names,
+        })
     }
 
     /// Returns true if the agent has answered.
@@ -204,19 +209,9 @@ impl Remote {
         self.state == State::Over && self.reports.is_empty()
     }
 
-    /// The address by which ssh reached the node, if the agent knows it.
-    pub fn server(&self) -> Option<IpAddr> {
-        self.server
-    }
-
-    /// The address of this host as the node sees it, if it is reached directly.
-    pub fn client(&self) -> Option<IpAddr> {
-        self.client.filter(|_| !self.has_tunnel())
-    }
-
-    /// The identity of the machine, if the agent knows it: two names of one machine have the same.
-    pub fn machine(&self) -> Option<&str> {
-        self.machine.as_deref()
+    /// What the agent has said about its host.
+    pub fn known(&self) -> &Known {
+        &self.known
     }
 
     /// The next report.
@@ -285,16 +280,15 @@ impl Remote {
 
     /// A child process changed. Returns true if it is our ssh.
     pub fn child(&mut self, pid: Pid, status: WaitStatus, now: Instant) -> bool {
-        let process = self.carrier.as_mut().and_then(Carrier::process_mut);
-        let Some(process) = process.filter(|process| process.pid() == pid) else {
+        let (Some(carrier), Some(ended)) = (&mut self.carrier, Ended::of(status)) else {
             return false;
         };
-        if matches!(status, WaitStatus::Exited(..) | WaitStatus::Signaled(..)) {
-            process.set_ended(status);
+        let is_ours = carrier.end(pid, ended);
+        if is_ours {
             self.read(now);
             self.notice_end(now);
         }
-        true
+        is_ours
     }
 
     fn send(&mut self, order: &Order, frame: Option<&[u8]>, now: Instant) {
@@ -344,18 +338,16 @@ impl Remote {
             Incoming::Frames(frames) => frames.push(received),
             Incoming::Noise(noise) => {
                 noise.extend_from_slice(received);
-                self.look_for_agent();
+                let greeting = greeting::look(noise);
+                self.greet(greeting);
             }
         }
         self.take_frames(now);
     }
 
-    /// Looks for the agent's first line in what the remote shell prints.
-    fn look_for_agent(&mut self) {
-        let Incoming::Noise(noise) = &self.incoming else {
-            return;
-        };
-        match greeting::look(noise) {
+    /// The remote shell has printed this, and maybe the agent its first line.
+    fn greet(&mut self, greeting: Greeting) {
+        match greeting {
             Greeting::Agent(rest) => {
                 let mut frames = Frames::up_to(REPORT_FRAME_MAX);
                 frames.push(&rest);
@@ -364,11 +356,10 @@ impl Remote {
             Greeting::OtherVersion(theirs) => {
                 self.lose_other_version(&format!("version {theirs} (agent)"));
             }
-            Greeting::TooMuch => self.lose(format!(
-                "cannot start on host {}: its shell prints more than 64 KiB before our \
-                 agent starts",
-                self.host
-            )),
+            Greeting::TooMuch => {
+                let what = "its shell prints more than 64 KiB before our agent starts";
+                self.lose(format!("cannot start on host {}: {what}", self.host));
+            }
             Greeting::Unknown => {}
         }
     }
@@ -413,7 +404,11 @@ impl Remote {
                 if version != env!("CARGO_PKG_VERSION") {
                     return self.lose_other_version(&printable(&version));
                 }
-                (self.server, self.client, self.machine) = (server, client, machine);
+                self.known = Known {
+                    server,
+                    client: client.filter(|_| !self.has_tunnel()),
+                    machine,
+                };
                 self.state = State::Ready;
                 self.reports.push_back(Report::Connected);
                 self.silence.heard(now);
@@ -430,9 +425,9 @@ impl Remote {
         let silence = self.silence.look(now).saturating_sub(self.grace());
         let limit = self.silence.limit();
         if self.is_ending && silence >= ENDING_LIMIT {
+            let host = &self.host;
             return self.lose(format!(
-                "host {} does not answer; processes may be left there",
-                self.host
+                "host {host} does not answer; processes may be left there"
             ));
         }
         if let Some(limit) = limit.filter(|&limit| silence >= limit) {
@@ -450,27 +445,25 @@ impl Remote {
             self.reports.push_back(Report::Silent(warning));
         }
         if self.ping_at <= now {
-            self.ping_at = now
-                + if self.is_ending {
-                    ENDING_LIMIT / 4
-                } else {
-                    self.silence.period()
-                };
+            let period = match self.is_ending {
+                true => ENDING_LIMIT / 4,
+                false => self.silence.period(),
+            };
+            self.ping_at = now + period;
             self.send(&Order::Ping, None, now);
         }
     }
 
     /// One end of the connection is gone: the other follows at once, or does not matter.
     fn notice_end(&mut self, now: Instant) {
-        let Some(carrier) = &self.carrier else {
-            return;
-        };
-        let at = if carrier.is_gone() {
-            now
-        } else {
-            now + LAST_NEWS
-        };
-        self.gone_at = earlier(self.gone_at, Some(at));
+        if let Some(carrier) = &self.carrier {
+            let wait = if carrier.is_gone() {
+                Duration::ZERO
+            } else {
+                LAST_NEWS
+            };
+            self.gone_at = earlier(self.gone_at, Some(now + wait));
+        }
     }
 
     /// The connection is gone.
@@ -480,14 +473,8 @@ impl Remote {
             State::Connecting(_) if self.has_tunnel() => self.take_detour(),
             State::Connecting(_) => self.try_again_or_lose(now),
             State::Ready => {
-                let how = self.carrier.as_ref();
-                let how = how.map_or(String::new(), |it| it.how_it_ended(&self.settings));
-                let complaint = self.complaint();
-                self.lose(format!(
-                    "lost host {} ({how}{complaint}){}; ending the job",
-                    self.host,
-                    self.losses()
-                ));
+                let (host, how, losses) = (&self.host, self.how_it_ended(), self.losses());
+                self.lose(format!("lost host {host} ({how}){losses}; ending the job"));
             }
             State::Quiet(_) => self.over(),
             State::Waiting(_) | State::Over => {}
@@ -508,14 +495,14 @@ impl Remote {
     /// Returns true if ssh has met what may pass. The first time, the user gets a line about a host
     /// that accepts no connection.
     fn may_succeed_later(&mut self, now: Instant) -> bool {
-        let fate = self.carrier.as_ref().and_then(Carrier::fate);
-        let complaints = fate.map_or(String::new(), Fate::complaints);
+        let complaints = self.fate().map_or(String::new(), Fate::complaints);
         match ssh::obstacle(&complaints, self.settings.waits_for_names) {
             Some(Obstacle::Crowd) => self.attempts < ATTEMPTS,
             Some(Obstacle::NoServer(reason)) => {
                 let may = self.patient_until.is_some_and(|until| now < until);
                 let is_first = self.unreached.replace(reason).is_none();
-                if may && is_first && !self.settings.is_very_patient() {
+                // Where hosts are known to come late, progress is shown instead.
+                if may && is_first && !self.settings.waits_for_names {
                     self.reports.push_back(Report::Unreached {
                         reason: reason.to_string(),
                         patience: self.settings.patience,
@@ -537,7 +524,7 @@ impl Remote {
     fn why_not_connected(&self) -> String {
         let host = &self.host;
         let complaint = self.complaint();
-        let fate = self.carrier.as_ref().and_then(Carrier::fate);
+        let fate = self.fate();
         if fate.is_some_and(Fate::has_no_agent) {
             return format!(
                 "cannot start on host {host}: {} cannot be executed there (install mpi-lite at \
@@ -552,15 +539,24 @@ impl Remote {
                 self.settings.shown_program()
             );
         }
-        let how = self.carrier.as_ref();
-        let how = how.map_or(String::new(), |it| it.how_it_ended(&self.settings));
-        format!("cannot start on host {host}: {how}{complaint}")
+        format!("cannot start on host {host}: {}", self.how_it_ended())
     }
 
+    /// What became of the program that reaches the host, if one does.
+    fn fate(&self) -> Option<&Fate> {
+        self.carrier.as_ref().map(|it| it.fate())
+    }
+
+    /// What became of the way to the host, and the last line of its complaints.
+    fn how_it_ended(&self) -> String {
+        let how = self.carrier.as_ref();
+        let how = how.map_or(String::new(), |it| it.how_it_ended(&self.settings));
+        how + &self.complaint()
+    }
+
+    /// The last line of ssh's complaints, as the end of a line of ours.
     fn complaint(&self) -> String {
-        self.carrier
-            .as_ref()
-            .map_or(String::new(), Carrier::complaint)
+        self.fate().map_or(String::new(), Fate::complaint)
     }
 
     fn lose(&mut self, reason: String) {

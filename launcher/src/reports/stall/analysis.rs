@@ -5,14 +5,15 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
-use mpi_boot::state::{HeldMessage, Operation, ThreadState};
+use mpi_boot::state::{HeldMessage, Operation};
 
-use super::collectives::{Meeting, Mixed, is_long, mixed};
-use super::communicators::Communicators;
+use super::Snapshot;
+use super::collectives::{Meeting, Mixed, mixed};
+use super::facts::Facts;
 use super::graph::{Graph, Meaning};
 use super::near::{Difference, Messages, Near};
-use super::waits::{Builder, Nature, Wait, all, operations};
-use super::{Occasion, Snapshot};
+use super::waits::{Nature, Wait, ranks_of};
+use super::words::collective;
 
 /// The most reasons of a report.
 const REASONS_MAX: usize = 4;
@@ -54,30 +55,22 @@ pub(super) struct Link<'a> {
 }
 
 impl<'a> Link<'a> {
-    /// The operation of a rank's thread waits for the rank `on`.
-    fn new(
-        (rank, thread, operation): (u32, &'a ThreadState, &'a Operation),
-        on: usize,
-    ) -> Link<'a> {
+    /// A wait for the rank `on`.
+    fn new(wait: Wait<'a>, on: usize) -> Link<'a> {
         Link {
-            wait: Wait {
-                rank,
-                thread,
-                operation,
-            },
+            wait,
             on: u32::try_from(on).unwrap_or(u32::MAX),
             set: None,
         }
     }
 }
 
-/// What a snapshot shows.
+/// What a snapshot shows, and why its ranks wait.
 pub(super) struct Finding<'a> {
-    pub(super) snapshot: &'a Snapshot,
-    pub(super) communicators: Communicators<'a>,
+    pub(super) facts: Facts<'a>,
     pub(super) messages: Messages<'a>,
     /// By collective: the ranks that have not come.
-    pub(super) missing: HashMap<Meeting, Vec<u32>>,
+    pub(super) missing: BTreeMap<Meeting<'a>, Vec<u32>>,
     pub(super) reasons: Vec<Reason<'a>>,
 }
 
@@ -88,8 +81,8 @@ impl<'a> Reason<'a> {
             Reason::Cycle(links) | Reason::End(_, _, links) => {
                 links.iter().map(|link| link.wait).collect()
             }
-            Reason::Near(wait, near) => std::iter::once(*wait).chain(near.sender).collect(),
-            Reason::Mixed(mixed) => mixed.parties.iter().flatten().copied().collect(),
+            Reason::Near(wait, (near, _)) => std::iter::once(*wait).chain(near.sender).collect(),
+            Reason::Mixed(mixed) => mixed.waits().collect(),
             Reason::AnySource(wait, _)
             | Reason::OtherCollective(wait, _)
             | Reason::OnItsWay(wait) => vec![*wait],
@@ -100,36 +93,25 @@ impl<'a> Reason<'a> {
 
 impl<'a> Finding<'a> {
     pub(super) fn new(snapshot: &'a Snapshot) -> Finding<'a> {
-        let communicators = Communicators::new(snapshot);
-        let messages = Messages::new(snapshot, &communicators);
-        let natures: Vec<Nature> = snapshot.ranks.iter().map(Nature::of).collect();
-        let mixed = mixed(snapshot, &communicators);
-        let meetings = mixed.iter().flat_map(|mixed| mixed.meetings.clone());
-        let builder = Builder {
-            snapshot,
-            communicators: &communicators,
-            messages: &messages,
-            natures: &natures,
-            mixed: &meetings.collect(),
-        };
-        let (graph, missing) = builder.graph();
+        let facts = Facts::new(snapshot);
+        let messages = Messages::new(&facts);
+        let mixed = mixed(&facts);
+        let (graph, missing) = Graph::new(&facts, &messages, &mixed);
         let mut search = Search {
             back: graph.come_back(),
-            explained: vec![false; natures.len()],
-            natures: &natures,
-            communicators: &communicators,
+            explained: vec![false; facts.natures.len()],
+            facts: &facts,
             messages: &messages,
             graph,
             reasons: Vec::new(),
         };
-        search.run(snapshot, mixed);
+        search.run(mixed);
         let mut reasons = search.reasons;
         reasons.truncate(REASONS_MAX);
         Finding {
-            snapshot,
             reasons,
             missing,
-            communicators,
+            facts,
             messages,
         }
     }
@@ -137,77 +119,59 @@ impl<'a> Finding<'a> {
 
 /// The search for reasons.
 struct Search<'s, 'a> {
-    graph: Graph<'a>,
+    facts: &'s Facts<'a>,
+    messages: &'s Messages<'a>,
+    graph: Graph,
     /// By node: it comes back.
     back: Vec<bool>,
     /// By rank: its wait ends in a reason that was found.
     explained: Vec<bool>,
-    natures: &'s [Nature],
-    communicators: &'s Communicators<'a>,
-    messages: &'s Messages<'a>,
     reasons: Vec<Reason<'a>>,
 }
 
 impl<'a> Search<'_, 'a> {
     /// Finds the reasons, the most telling ones first.
-    fn run(&mut self, snapshot: &'a Snapshot, mixed: Vec<Mixed<'a>>) {
+    fn run(&mut self, mixed: Vec<Mixed<'a>>) {
         for mixed in mixed {
-            let ranks = mixed.parties.iter().flatten().map(|wait| wait.rank);
-            self.explain(ranks.collect());
-            self.reasons.push(Reason::Mixed(mixed));
+            self.add(ranks_of(mixed.waits()), Reason::Mixed(mixed));
         }
-        self.near(snapshot, true);
+        self.near(true);
         self.ends(Nature::is_over, false);
         self.cycles();
-        self.near(snapshot, false);
-        self.any_source(snapshot);
+        self.near(false);
+        self.any_source();
         self.ends(|nature| nature != Nature::Waits && !nature.is_over(), true);
-        self.on_its_way(snapshot);
-        let waits = |nature: &Nature| matches!(nature, Nature::Waits | Nature::InFinalize);
-        let is_stall = matches!(snapshot.occasion, Occasion::Stall { .. });
-        if self.reasons.is_empty() && (is_stall || self.natures.iter().any(waits)) {
+        self.on_its_way();
+        let mut natures = self.facts.natures.iter();
+        let is_any = self.facts.is_stall() || natures.any(|nature| nature.is_in_mpi());
+        if self.reasons.is_empty() && is_any {
             self.reasons.push(Reason::NotFound);
         }
+    }
+
+    /// Adds a reason for these ranks, and all that wait for them.
+    fn add(&mut self, ranks: Vec<u32>, reason: Reason<'a>) {
+        for rank in &ranks {
+            self.explained[*rank as usize] = true;
+        }
+        let starts = ranks.into_iter().map(|rank| rank as usize).collect();
+        self.follow(starts, true);
+        self.reasons.push(reason);
     }
 
     fn is_full(&self) -> bool {
         self.reasons.len() >= REASONS_MAX
     }
 
-    /// All waits, each with the node that it is for.
-    fn waits(&self) -> Vec<(Wait<'a>, usize)> {
-        let nodes = self.graph.nodes.iter();
-        let waits = nodes.filter_map(|node| match node.meaning {
-            Meaning::Thread(rank, thread) => Some((rank, thread, &node.children)),
-            _ => None,
-        });
-        let waits = waits.flat_map(|(rank, thread, children)| {
-            let operations = operations(thread).iter().zip(children);
-            operations.map(move |(operation, node)| {
-                let wait = Wait {
-                    rank,
-                    thread,
-                    operation,
-                };
-                (wait, *node)
-            })
-        });
-        waits.collect()
-    }
-
     /// Returns true if a rank cannot come back, and no reason is known.
     fn is_stuck(&self, rank: u32) -> bool {
         let rank = rank as usize;
-        !self.back[rank] && !self.explained[rank] && self.natures[rank] == Nature::Waits
+        !self.back[rank] && !self.explained[rank] && self.facts.natures[rank] == Nature::Waits
     }
 
-    /// Marks these ranks, and all that wait for them.
-    fn explain(&mut self, ranks: Vec<u32>) {
-        for rank in &ranks {
-            self.explained[*rank as usize] = true;
-        }
-        let starts = ranks.into_iter().map(|rank| rank as usize).collect();
-        self.follow(starts, true);
+    /// Returns true for a receive or a probe that needs a reason, if there is room for one.
+    fn lacks_message(&self, wait: Wait<'_>) -> bool {
+        wait.is_for_message() && !self.is_full() && self.is_stuck(wait.rank)
     }
 
     /// Finds and marks the ranks without a reason whose waits end in these nodes, the nearest
@@ -226,16 +190,16 @@ impl<'a> Search<'_, 'a> {
                         seen[parent] = true;
                         queue.push_front((parent, on, true));
                     }
-                    Meaning::Thread(rank, thread) if self.counts(rank, on) => {
-                        let children = &self.graph.nodes[parent].children;
-                        let place = children.iter().position(|child| *child == node);
-                        let Some(operation) = place.and_then(|at| operations(thread).get(at))
-                        else {
+                    Meaning::Thread(first) if self.counts(first, on) => {
+                        let mut targets = self.graph.targets[first..].iter();
+                        let Some(place) = targets.position(|target| *target == node) else {
                             continue;
                         };
-                        self.explained[rank as usize] = true;
-                        queue.push_back((rank as usize, rank as usize, true));
-                        links.push(Link::new((rank, thread, operation), on));
+                        let wait = self.facts.waits[first + place];
+                        let rank = wait.rank as usize;
+                        self.explained[rank] = true;
+                        queue.push_back((rank, rank, true));
+                        links.push(Link::new(wait, on));
                     }
                     _ => (),
                 }
@@ -244,37 +208,34 @@ impl<'a> Search<'_, 'a> {
         links
     }
 
-    /// Returns true if a rank needs a reason, and has one in its wait for another. A rank in
-    /// Finalize waits for all, so it is named for those alone that keep the job from its end.
-    fn counts(&self, rank: u32, on: usize) -> bool {
-        let natures = (self.natures[rank as usize], self.natures[on]);
-        !self.explained[rank as usize] && natures != (Nature::InFinalize, Nature::Waits)
+    /// Returns true if the rank of a wait needs a reason, and has one in its wait for another. A rank
+    /// in Finalize waits for all, so it is named for those alone that keep the job from its end.
+    fn counts(&self, first: usize, on: usize) -> bool {
+        let rank = self.facts.waits[first].rank as usize;
+        let natures = (self.facts.natures[rank], self.facts.natures[on]);
+        !self.explained[rank] && natures != (Nature::InFinalize, Nature::Waits)
     }
 
     /// Messages that stuck receives nearly take. With `is_strict` their senders send no more unless
     /// the receivers go on.
-    fn near(&mut self, snapshot: &'a Snapshot, is_strict: bool) {
+    fn near(&mut self, is_strict: bool) {
+        let facts = self.facts;
         let mut budget = NEAR_MAX;
-        for wait in all(snapshot) {
-            let (Operation::Receive(wanted) | Operation::Probe(wanted)) = wait.operation else {
-                continue;
-            };
-            if self.is_full() || budget == 0 || !self.is_stuck(wait.rank) {
+        for &wait in &facts.waits {
+            if budget == 0 || !self.lacks_message(wait) {
                 continue;
             }
-            let near = self.messages.near(wait.rank, wanted, self.communicators);
-            let mut near = near.into_iter();
-            let Some(near) = near.find(|near| near.difference != Difference::Room) else {
+            let mut near = self.messages.near(wait, facts).into_iter();
+            let Some(near) = near.find(|(_, difference)| *difference != Difference::Room) else {
                 continue;
             };
             budget -= 1;
+            let (message, _) = near;
             let depends = |source| self.depends(source, wait.rank);
-            if is_strict && !near.source.world.is_some_and(depends) {
-                continue;
+            if !is_strict || message.source.world.is_some_and(depends) {
+                let ranks = ranks_of(std::iter::once(wait).chain(message.sender));
+                self.add(ranks, Reason::Near(wait, near));
             }
-            let sender = near.sender.map(|sender| sender.rank);
-            self.explain(std::iter::once(wait.rank).chain(sender).collect());
-            self.reasons.push(Reason::Near(wait, near));
         }
     }
 
@@ -282,11 +243,10 @@ impl<'a> Search<'_, 'a> {
     fn depends(&self, rank: u32, on: u32) -> bool {
         let rank = rank as usize;
         let is_over = |node: usize| {
-            self.natures
-                .get(node)
-                .is_some_and(|nature| nature.is_over())
+            let nature = self.facts.natures.get(node);
+            nature.is_some_and(|nature| nature.is_over())
         };
-        if rank >= self.natures.len() || is_over(rank) {
+        if rank >= self.facts.natures.len() || is_over(rank) {
             return true;
         }
         let mut seen = vec![false; self.graph.nodes.len()];
@@ -306,7 +266,7 @@ impl<'a> Search<'_, 'a> {
     fn ends(&mut self, is_end: impl Fn(Nature) -> bool, with_any: bool) {
         // Those that the same threads wait for belong together.
         let mut groups: BTreeMap<(Nature, &[usize]), Vec<u32>> = BTreeMap::new();
-        for (rank, nature) in self.natures.iter().enumerate() {
+        for (rank, nature) in self.facts.natures.iter().enumerate() {
             let parents = self.graph.parents[rank].as_slice();
             if is_end(*nature) && !parents.is_empty() {
                 let rank = u32::try_from(rank).unwrap_or(u32::MAX);
@@ -337,7 +297,7 @@ impl<'a> Search<'_, 'a> {
         let mut budget = SEARCH_MAX;
         while !self.is_full() {
             let mut best: Option<Vec<Link<'a>>> = None;
-            for rank in (0..).take(self.natures.len()) {
+            for rank in (0..).take(self.facts.natures.len()) {
                 let most = best.as_ref().map_or(usize::MAX, |best| best.len() - 1);
                 if let Some(found) = self.cycle(rank, most, &mut budget) {
                     best = Some(found);
@@ -349,9 +309,10 @@ impl<'a> Search<'_, 'a> {
             for link in &mut best {
                 self.complete(link);
             }
-            let ranks = best.iter().map(|link| link.wait.rank);
-            self.explain(ranks.collect());
-            self.reasons.push(Reason::Cycle(best));
+            self.add(
+                ranks_of(best.iter().map(|link| link.wait)),
+                Reason::Cycle(best),
+            );
         }
     }
 
@@ -363,7 +324,7 @@ impl<'a> Search<'_, 'a> {
         let mut before: HashMap<u32, Link<'a>> = HashMap::new();
         let mut sets = HashSet::new();
         let mut level = vec![start];
-        for _ in 0..most.min(self.natures.len()) {
+        for _ in 0..most.min(self.facts.natures.len()) {
             let mut next = Vec::new();
             for link in level.iter().flat_map(|rank| self.links(*rank, &mut sets)) {
                 *budget = budget.checked_sub(1)?;
@@ -386,27 +347,16 @@ impl<'a> Search<'_, 'a> {
     /// What a rank waits for and what cannot come; sets of ranks that were seen are left out.
     fn links(&self, rank: u32, sets: &mut HashSet<usize>) -> Vec<Link<'a>> {
         let mut links = Vec::new();
-        for thread_node in &self.graph.nodes[rank as usize].children {
-            let node = &self.graph.nodes[*thread_node];
-            let Meaning::Thread(_, thread) = node.meaning else {
-                continue;
+        let nodes = &self.graph.nodes;
+        let first = self.facts.waits.partition_point(|wait| wait.rank < rank);
+        let waits = self.facts.of_rank(rank).iter();
+        for (&wait, &target) in waits.zip(&self.graph.targets[first..]) {
+            let ons = match nodes[target].meaning {
+                Meaning::Rank => &[target][..],
+                Meaning::Missing if sets.insert(target) => &nodes[target].children,
+                _ => &[],
             };
-            for (child, operation) in node.children.iter().zip(operations(thread)) {
-                let mut add = |on: usize| {
-                    links.push(Link::new((rank, thread, operation), on));
-                };
-                match self.graph.nodes[*child].meaning {
-                    Meaning::Rank => add(*child),
-                    Meaning::Missing if sets.insert(*child) => {
-                        self.graph.nodes[*child]
-                            .children
-                            .iter()
-                            .copied()
-                            .for_each(add);
-                    }
-                    _ => (),
-                }
-            }
+            links.extend(ons.iter().map(|on| Link::new(wait, *on)));
         }
         links
     }
@@ -418,86 +368,88 @@ impl<'a> Search<'_, 'a> {
         };
         let parents = &self.graph.parents[link.on as usize];
         let set = parents.iter().find(|parent| {
-            let node = &self.graph.nodes[**parent];
-            matches!(node.meaning, Meaning::Missing)
-                && self.waiting(**parent).contains(&link.wait.rank)
+            let is_set = matches!(self.graph.nodes[**parent].meaning, Meaning::Missing);
+            is_set && self.waiting(**parent).contains(&link.wait.rank)
         });
-        link.set = set.map(|set| {
-            let missing = self.graph.nodes[*set].children.iter();
-            let missing = missing.filter_map(|rank| u32::try_from(*rank).ok());
-            (self.waiting(*set), missing.collect())
-        });
+        link.set = set.map(|set| (self.waiting(*set), self.graph.nodes[*set].ranks()));
     }
 
     /// The ranks whose threads wait for a node, sorted.
     fn waiting(&self, node: usize) -> Vec<u32> {
         let parents = self.graph.parents[node].iter();
-        let ranks = parents.filter_map(|parent| match self.graph.nodes[*parent].meaning {
-            Meaning::Thread(rank, _) => Some(rank),
+        let waits = parents.filter_map(|parent| match self.graph.nodes[*parent].meaning {
+            Meaning::Thread(first) => Some(self.facts.waits[first]),
             _ => None,
         });
-        let mut ranks: Vec<u32> = ranks.collect();
-        ranks.sort_unstable();
-        ranks.dedup();
-        ranks
+        ranks_of(waits)
     }
 
     /// Ranks that wait for any message while nobody can send one.
-    fn any_source(&mut self, snapshot: &'a Snapshot) {
-        for wait in all(snapshot) {
-            let (Operation::Receive(wanted) | Operation::Probe(wanted)) = wait.operation else {
+    fn any_source(&mut self) {
+        let facts = self.facts;
+        for &wait in &facts.waits {
+            let id = wait.mail().filter(|mail| mail.peer.is_none());
+            let Some(id) = id.filter(|_| self.lacks_message(wait)).map(|mail| mail.id) else {
                 continue;
             };
-            if wanted.source.is_some() || self.is_full() || !self.is_stuck(wait.rank) {
-                continue;
-            }
-            let id = self.communicators.id(wait.rank, wanted.context);
-            let mut others = self.communicators.members(id);
+            let mut others = facts.members(id);
             others.retain(|other| *other != wait.rank);
-            let nature = others.first().map(|first| self.natures[*first as usize]);
-            let over = nature.filter(|nature| {
-                let mut natures = others.iter().map(|other| self.natures[*other as usize]);
-                nature.is_over() && natures.all(|other| other == *nature)
-            });
-            self.explain(vec![wait.rank]);
+            let mut natures = others.iter().map(|other| facts.natures[*other as usize]);
+            let first = natures.next().filter(|first| first.is_over());
+            let over = first.filter(|first| natures.all(|other| other == *first));
             let over = over.map(|nature| (nature, others));
-            self.reasons.push(Reason::AnySource(wait, over));
+            self.add(vec![wait.rank], Reason::AnySource(wait, over));
         }
     }
 
     /// Waits for what is there and does not arrive.
-    fn on_its_way(&mut self, snapshot: &'a Snapshot) {
-        let mut waits = self.waits();
+    fn on_its_way(&mut self) {
+        let facts = self.facts;
+        let targets = self.graph.targets.iter().copied();
+        let mut waits: Vec<(Wait<'a>, usize)> = facts.waits.iter().copied().zip(targets).collect();
         // The sender reports more than a receiver that takes any message.
-        waits.sort_by_key(|(wait, _)| !matches!(wait.operation, Operation::Send { .. }));
-        for (wait, number) in waits {
+        waits.sort_by_key(|(wait, _)| !wait.is_send());
+        for (wait, target) in waits {
             let rank = wait.rank as usize;
-            let nature = self.natures[rank];
-            let is_waiting = matches!(nature, Nature::Waits | Nature::InFinalize);
-            let is_known = self.explained[rank] || !is_long(wait, snapshot);
-            if self.is_full() || is_known || !is_waiting {
+            let is_known = self.explained[rank] || !facts.is_long(wait);
+            if self.is_full() || is_known || !facts.natures[rank].is_in_mpi() {
                 continue;
             }
-            let node = &self.graph.nodes[number];
-            let have_come = matches!(node.meaning, Meaning::Missing) && node.children.is_empty();
-            let mut ranks = vec![wait.rank];
-            if have_come {
-                ranks = self.waiting(number);
-            } else if !self.messages.have_met(wait, self.communicators) {
+            let node = &self.graph.nodes[target];
+            let ranks = if matches!(node.meaning, Meaning::Missing) && node.children.is_empty() {
+                self.waiting(target)
+            } else if self.messages.have_met(wait) {
+                let dest = wait.mail().filter(|_| wait.is_send());
+                let dest = dest.and_then(|mail| mail.peer?.world);
+                let is_known = |dest: &u32| (*dest as usize) < facts.natures.len();
+                std::iter::once(wait.rank)
+                    .chain(dest.filter(is_known))
+                    .collect()
+            } else {
                 continue;
-            } else if let Operation::Send { dest, .. } = wait.operation
-                && let Some(dest) = dest.world
-                && (dest as usize) < self.natures.len()
-            {
-                ranks.push(dest);
-            }
-            self.explain(ranks);
-            let other = self.messages.other_collective(wait, self.communicators);
-            self.reasons.push(match other {
+            };
+            let other = self.other_collective(wait);
+            let reason = match other {
                 Some(held) => Reason::OtherCollective(wait, held),
                 None => Reason::OnItsWay(wait),
-            });
+            };
+            self.add(ranks, reason);
         }
+    }
+
+    /// A message that a rank in a collective holds, and that belongs to another one.
+    fn other_collective(&self, wait: Wait<'a>) -> Option<&'a HeldMessage> {
+        let Operation::Collective {
+            is_blocking: true, ..
+        } = wait.operation
+        else {
+            return None;
+        };
+        let own = collective(wait);
+        self.facts.state(wait.rank)?.unexpected.iter().find(|held| {
+            let is_other = !held.collective.is_empty() && held.collective != own;
+            is_other && Some(self.facts.id(wait.rank, held.context)) == wait.id
+        })
     }
 }
 

@@ -1,64 +1,57 @@
 //! Which ranks have come to a collective, and whether they call the same one.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use mpi_boot::state::Operation;
 
-use super::communicators::{Communicators, Id};
-use super::waits::{Wait, all};
-use super::{Occasion, Snapshot};
-
-/// Returns true if a wait is no accident of the moment.
-pub(super) fn is_long(wait: Wait<'_>, snapshot: &Snapshot) -> bool {
-    const LONG_MS: u64 = 2000;
-    matches!(snapshot.occasion, Occasion::Stall { .. }) || wait.thread.blocked_ms >= LONG_MS
-}
+use super::facts::Facts;
+use super::waits::{Id, Wait};
 
 /// How a collective is counted.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Form {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Form<'a> {
     Blocking,
     Nonblocking,
     /// A persistent one has no number. Name and root tell it from others.
-    Persistent(String, Option<u32>),
+    Persistent(&'a str, Option<u32>),
 }
 
 /// A collective that the members of a communicator must come to.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Meeting {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Meeting<'a> {
     pub(super) communicator: Id,
-    pub(super) form: Form,
+    pub(super) form: Form<'a>,
     pub(super) number: u32,
 }
 
-impl Meeting {
+impl<'a> Meeting<'a> {
     /// The collective that a thread waits for, if it waits for one.
-    pub(super) fn of(wait: Wait<'_>, communicators: &Communicators<'_>) -> Option<Meeting> {
+    pub(super) fn of(wait: Wait<'a>) -> Option<Meeting<'a>> {
         let Operation::Collective {
-            context,
             name,
             root,
             number,
             is_blocking,
+            ..
         } = wait.operation
         else {
             return None;
         };
         let form = match (*number, *is_blocking) {
-            (0, _) => Form::Persistent(name.clone(), *root),
+            (0, _) => Form::Persistent(name, *root),
             (_, true) => Form::Blocking,
             (_, false) => Form::Nonblocking,
         };
         Some(Meeting {
-            communicator: communicators.id(wait.rank, *context),
+            communicator: wait.id?,
             form,
             number: *number,
         })
     }
 
     /// Returns true if a rank has come, as far as it reports that.
-    pub(super) fn has(&self, rank: u32, communicators: &Communicators<'_>) -> bool {
-        let described = communicators.of_rank(rank, self.communicator);
+    pub(super) fn has(&self, rank: u32, facts: &Facts<'_>) -> bool {
+        let described = facts.described_by(rank, self.communicator);
         let begun = described.map_or(0, |described| match self.form {
             Form::Blocking => described.begun,
             Form::Nonblocking => described.begun_nonblocking,
@@ -68,36 +61,36 @@ impl Meeting {
     }
 
     /// The members that have not come, sorted.
-    pub(super) fn missing(&self, communicators: &Communicators<'_>) -> Vec<u32> {
-        let mut members = communicators.members(self.communicator);
-        members.retain(|member| !self.has(*member, communicators));
+    pub(super) fn missing(&self, facts: &Facts<'_>) -> Vec<u32> {
+        let mut members = facts.members(self.communicator);
+        members.retain(|member| !self.has(*member, facts));
         members
     }
 }
-
-/// The waits of those that call the same, by rank.
-pub(super) type Party<'a> = Vec<Wait<'a>>;
 
 /// Members of a communicator that call different collectives.
 #[derive(Debug)]
 pub(super) struct Mixed<'a> {
     pub(super) communicator: Id,
-    /// By their lowest ranks.
-    pub(super) parties: Vec<Party<'a>>,
-    pub(super) meetings: BTreeSet<Meeting>,
+    /// The waits of those that call the same, by rank. The parties are by their lowest ranks.
+    pub(super) parties: Vec<Vec<Wait<'a>>>,
+}
+
+impl<'a> Mixed<'a> {
+    pub(super) fn waits(&self) -> impl Iterator<Item = Wait<'a>> {
+        self.parties.iter().flatten().copied()
+    }
 }
 
 /// The waits for collectives with numbers.
 type Numbered<'a> = BTreeMap<u32, Vec<Wait<'a>>>;
 
 /// Finds the communicators whose members wait in different collectives.
-pub(super) fn mixed<'a>(
-    snapshot: &'a Snapshot,
-    communicators: &Communicators<'a>,
-) -> Vec<Mixed<'a>> {
+pub(super) fn mixed<'a>(facts: &Facts<'a>) -> Vec<Mixed<'a>> {
+    // Those for blocking and for nonblocking collectives.
     let mut by_communicator: BTreeMap<Id, [Numbered<'a>; 2]> = BTreeMap::new();
-    for wait in all(snapshot) {
-        let Some(meeting) = Meeting::of(wait, communicators) else {
+    for &wait in &facts.waits {
+        let Some(meeting) = Meeting::of(wait) else {
             continue;
         };
         let form = match meeting.form {
@@ -106,23 +99,17 @@ pub(super) fn mixed<'a>(
             Form::Persistent(..) => continue,
         };
         let forms = by_communicator.entry(meeting.communicator).or_default();
-        let waits = forms[form].entry(meeting.number).or_default();
-        waits.push(wait);
+        forms[form].entry(meeting.number).or_default().push(wait);
     }
     let found = by_communicator.iter().filter_map(|(id, forms)| {
-        let waits = different_in_one(&forms[0])
-            .or_else(|| different_in_one(&forms[1]))
-            .or_else(|| {
-                let mut waits = forms[0].values().flatten();
-                let is_long = waits.all(|wait| is_long(*wait, snapshot));
-                is_long.then(|| gone_on(&forms[0], communicators)).flatten()
-            })
-            .or_else(|| crossed(forms, communicators))?;
-        let meetings = waits.iter().map(|wait| Meeting::of(*wait, communicators));
+        let [blocking, nonblocking] = forms;
+        let waits = different_in_one(blocking)
+            .or_else(|| different_in_one(nonblocking))
+            .or_else(|| gone_on(blocking, facts))
+            .or_else(|| crossed(forms, facts))?;
         Some(Mixed {
             communicator: *id,
-            meetings: meetings.flatten().collect(),
-            parties: parties(&waits),
+            parties: parties(waits),
         })
     });
     found.collect()
@@ -136,33 +123,29 @@ fn different_in_one<'a>(numbered: &Numbered<'a>) -> Option<Vec<Wait<'a>>> {
 
 /// All waits, if some have gone on to another collective than one that all have come to, and that
 /// does not end.
-fn gone_on<'a>(
-    numbered: &Numbered<'a>,
-    communicators: &Communicators<'_>,
-) -> Option<Vec<Wait<'a>>> {
+fn gone_on<'a>(numbered: &Numbered<'a>, facts: &Facts<'_>) -> Option<Vec<Wait<'a>>> {
     let waits: Vec<Wait<'a>> = numbered.values().flatten().copied().collect();
-    if !are_different(&waits) {
-        return None;
-    }
-    let first = Meeting::of(*waits.first()?, communicators)?;
-    first.missing(communicators).is_empty().then_some(waits)
+    let are_long = waits.iter().all(|wait| facts.is_long(*wait));
+    let is_it = are_long
+        && are_different(&waits)
+        && Meeting::of(*waits.first()?)?.missing(facts).is_empty();
+    is_it.then_some(waits)
 }
 
 /// The waits for a blocking and a nonblocking collective that wait for each other.
 fn crossed<'a>(
-    forms: &[Numbered<'a>; 2],
-    communicators: &Communicators<'_>,
+    [blocking, nonblocking]: &[Numbered<'a>; 2],
+    facts: &Facts<'_>,
 ) -> Option<Vec<Wait<'a>>> {
-    let blocking = forms[0].values().next()?;
-    let one = Meeting::of(*blocking.first()?, communicators)?;
-    let mut numbers = forms[1].values();
-    let other = numbers.find(|waits| {
-        let Some(first) = waits.first() else {
-            return false;
-        };
-        let meeting = Meeting::of(*first, communicators);
-        let has = |rank| meeting.as_ref().is_none_or(|m| m.has(rank, communicators));
-        !one.has(first.rank, communicators) && blocking.iter().any(|wait| !has(wait.rank))
+    let blocking = blocking.values().next()?;
+    let one = Meeting::of(*blocking.first()?)?;
+    let other = nonblocking.values().find(|waits| {
+        let first = waits.first();
+        let other = first.and_then(|first| Some((first.rank, Meeting::of(*first)?)));
+        other.is_some_and(|(rank, other)| {
+            let mut ranks = blocking.iter().map(|wait| wait.rank);
+            !one.has(rank, facts) && ranks.any(|rank| !other.has(rank, facts))
+        })
     })?;
     Some(blocking.iter().chain(other).copied().collect())
 }
@@ -180,15 +163,13 @@ fn called(wait: Wait<'_>) -> (&str, Option<u32>) {
     }
 }
 
-fn parties<'a>(waits: &[Wait<'a>]) -> Vec<Party<'a>> {
-    let mut parties: BTreeMap<(&str, Option<u32>), Party<'a>> = BTreeMap::new();
+fn parties(mut waits: Vec<Wait<'_>>) -> Vec<Vec<Wait<'_>>> {
+    waits.sort_by_key(|wait| wait.rank);
+    let mut parties: BTreeMap<(&str, Option<u32>), Vec<Wait<'_>>> = BTreeMap::new();
     for wait in waits {
-        parties.entry(called(*wait)).or_default().push(*wait);
+        parties.entry(called(wait)).or_default().push(wait);
     }
-    let mut parties: Vec<Party<'a>> = parties.into_values().collect();
-    for party in &mut parties {
-        party.sort_by_key(|wait| wait.rank);
-    }
+    let mut parties = Vec::from_iter(parties.into_values());
     parties.sort_by_key(|party| party.first().map(|wait| wait.rank));
     parties
 }

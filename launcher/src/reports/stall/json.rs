@@ -2,22 +2,24 @@
 //! `docs/stall-json.md` has the fields.
 
 use mpi_boot::state::{
-    Address, COMMUNICATORS_MAX, EndsWith, HeldMessage, LISTED_MAX, MessageKind, Operation,
-    RankState, ThreadState, Wanted,
+    EndsWith, HeldMessage, MessageKind, Operation, RankState, ThreadState, Wanted,
 };
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
 
 use super::analysis::{Finding, Reason};
-use super::collectives::{Form, Meeting};
+use super::collectives::Form;
+use super::facts::Facts;
 use super::near::Difference;
-use super::waits::{Nature, Wait, left_out, operations, threads};
+use super::waits::{Nature, Wait, sorted};
 use super::{Doing, Occasion, RankSeen, Snapshot, lines, words};
 use crate::failure::printable;
 
 pub(super) fn text(snapshot: &Snapshot) -> String {
     let finding = Finding::new(snapshot);
+    let facts = &finding.facts;
     let ranks = (0..).zip(&snapshot.ranks);
-    let ranks: Vec<Value> = ranks.map(|(rank, seen)| finding.json(rank, seen)).collect();
+    let ranks: Vec<Value> = ranks.map(|(rank, seen)| facts.json(rank, seen)).collect();
     let groups = lines::groups(&finding).into_iter();
     let groups: Vec<Value> = groups
         .map(|group| json!({ "ranks": group.ranks, "lines": group.lines() }))
@@ -42,18 +44,18 @@ pub(super) fn text(snapshot: &Snapshot) -> String {
     object.to_string()
 }
 
-impl Finding<'_> {
-    fn json(&self, rank: u32, seen: &RankSeen) -> Value {
+impl<'a> Facts<'a> {
+    fn json(&self, rank: u32, seen: &'a RankSeen) -> Value {
         let mut object = json!({
             "rank": rank,
             "host": printable(&seen.host),
             "pid": seen.pid,
-            "doing": doing(Nature::of(seen)),
+            "doing": Nature::of(seen).words().0,
         });
         match &seen.doing {
             Doing::Silent(process) => {
                 object["process"] = json!({
-                    "state": printable(&process.state.to_string()),
+                    "state": words::shown(process.state),
                     "stopped_seconds": process.stopped_ms.map(seconds),
                     "used_ms": process.used_ms,
                     "waited_ms": process.waited_ms,
@@ -65,60 +67,28 @@ impl Finding<'_> {
         object
     }
 
-    fn add_state(&self, rank: u32, state: &RankState, object: &mut Value) {
-        let listed = threads(state);
-        let more = (state.threads.len() - listed.len()) as u64;
-        let threads = listed.iter().map(|thread| self.thread(rank, thread));
-        let unexpected = state.unexpected.iter().take(LISTED_MAX);
+    fn add_state(&self, rank: u32, state: &'a RankState, object: &mut Value) {
+        let threads = state.threads.iter().map(|thread| self.thread(rank, thread));
+        let unexpected = state.unexpected.iter();
         let unexpected = unexpected.map(|held| self.held_message(rank, held));
-        let communicators = state.communicators.iter().take(COMMUNICATORS_MAX);
-        let communicators = communicators.map(|described| {
-            json!({
-                "context": described.context,
-                "name": printable(&described.name),
-                "made": printable(&described.made),
-                "size": described.size,
-                "first": described.first,
-                "begun": described.begun,
-                "begun_nonblocking": described.begun_nonblocking,
-            })
+        let awaited = state.awaited.iter();
+        let awaited = awaited.map(|wanted| self.wanted_json(rank, "receive", wanted));
+        let communicators = state.communicators.iter().map(|described| {
+            let mut object = fields(described);
+            object.remove("members");
+            Value::from(object)
         });
         object["last_call"] = printable(&state.last_call).into();
         object["threads"] = threads.collect();
-        object["threads_left_out"] = (u64::from(state.threads_left_out) + more).into();
+        object["threads_left_out"] = state.threads_left_out.into();
         object["unexpected"] = unexpected.collect();
         object["unexpected_left_out"] = state.unexpected_left_out.into();
-        let awaited = state.awaited.iter().take(LISTED_MAX);
-        let awaited = awaited.map(|wanted| self.wanted_json(rank, "receive", wanted));
         object["awaited"] = awaited.collect();
         object["communicators"] = communicators.collect();
     }
 
-    fn collectives(&self) -> Vec<Value> {
-        let mut meetings: Vec<(&Meeting, &Vec<u32>)> = self.missing.iter().collect();
-        meetings.sort();
-        let collectives = meetings.into_iter().map(|(meeting, missing)| {
-            json!({
-                "communicator": self.name(meeting.communicator),
-                "context": meeting.communicator.context,
-                "form": match meeting.form {
-                    Form::Blocking => "blocking",
-                    Form::Nonblocking => "nonblocking",
-                    Form::Persistent(..) => "persistent",
-                },
-                "number": meeting.number,
-                "missing": missing,
-            })
-        });
-        collectives.collect()
-    }
-
-    fn thread(&self, rank: u32, thread: &ThreadState) -> Value {
-        let waits = operations(thread).iter().map(|operation| Wait {
-            rank,
-            thread,
-            operation,
-        });
+    fn thread(&self, rank: u32, thread: &'a ThreadState) -> Value {
+        let operations = self.of_thread(rank, thread);
         let arguments = thread.arguments.iter().map(|words| printable(words));
         json!({
             "call": printable(&thread.call),
@@ -128,15 +98,15 @@ impl Finding<'_> {
                 EndsWith::All => "all",
                 EndsWith::Any => "any",
             },
-            "operations": waits.map(|wait| self.operation_json(wait)).collect::<Vec<_>>(),
-            "operations_left_out": left_out(thread),
+            "operations": operations.map(|it| self.operation_json(it)).collect::<Vec<_>>(),
+            "operations_left_out": thread.left_out,
             "at": words::at(thread),
-            "frames": thread.frames.iter().map(frame).collect::<Vec<_>>(),
+            "frames": thread.frames.iter().map(fields).collect::<Vec<_>>(),
         })
     }
 
     fn operation_json(&self, wait: Wait<'_>) -> Value {
-        let name = |context| self.name(self.communicators.id(wait.rank, context));
+        let name = wait.id.map(|id| self.name(id));
         match wait.operation {
             Operation::Receive(wanted) => self.wanted_json(wait.rank, "receive", wanted),
             Operation::Probe(wanted) => self.wanted_json(wait.rank, "probe", wanted),
@@ -146,16 +116,16 @@ impl Finding<'_> {
                 object
             }
             Operation::Send {
-                context,
                 dest,
                 tag,
                 bytes,
                 is_synchronous,
                 kind,
+                ..
             } => with_partitions(
                 json!({
                     "kind": "send",
-                    "communicator": name(*context),
+                    "communicator": name,
                     "dest": dest.world,
                     "tag": tag,
                     "bytes": bytes,
@@ -164,14 +134,14 @@ impl Finding<'_> {
                 *kind,
             ),
             Operation::Collective {
-                context,
                 name: called,
                 root,
                 number,
                 is_blocking,
+                ..
             } => json!({
                 "kind": "collective",
-                "communicator": name(*context),
+                "communicator": name,
                 "name": printable(called),
                 "root": root,
                 "number": number,
@@ -185,7 +155,7 @@ impl Finding<'_> {
     fn wanted_json(&self, rank: u32, kind: &str, wanted: &Wanted) -> Value {
         let object = json!({
             "kind": kind,
-            "communicator": self.name(self.communicators.id(rank, wanted.context)),
+            "communicator": self.name(self.id(rank, wanted.context)),
             "source": wanted.source.and_then(|source| source.world),
             "tag": wanted.tag,
             "room": wanted.room,
@@ -195,7 +165,7 @@ impl Finding<'_> {
 
     fn held_message(&self, rank: u32, held: &HeldMessage) -> Value {
         let object = json!({
-            "communicator": self.name(self.communicators.id(rank, held.context)),
+            "communicator": self.name(self.id(rank, held.context)),
             "source": held.source.world,
             "tag": held.tag,
             "bytes": held.bytes,
@@ -203,12 +173,30 @@ impl Finding<'_> {
         });
         with_partitions(object, held.kind)
     }
+}
+
+impl Finding<'_> {
+    fn collectives(&self) -> Vec<Value> {
+        let collectives = self.missing.iter().map(|(meeting, missing)| {
+            json!({
+                "communicator": self.facts.name(meeting.communicator),
+                "context": meeting.communicator.context,
+                "form": match meeting.form {
+                    Form::Blocking => "blocking",
+                    Form::Nonblocking => "nonblocking",
+                    Form::Persistent(..) => "persistent",
+                },
+                "number": meeting.number,
+                "missing": missing,
+            })
+        });
+        collectives.collect()
+    }
 
     fn reason(&self, reason: &Reason<'_>) -> Value {
-        let waits = reason.waits();
         let (kind, others) = match reason {
             Reason::Cycle(_) => ("cycle", Vec::new()),
-            Reason::Near(_, near) => ("near_match", Vec::from_iter(near.source.world)),
+            Reason::Near(_, (near, _)) => ("near_match", Vec::from_iter(near.source.world)),
             Reason::Mixed(_) => ("different_collectives", Vec::new()),
             Reason::OtherCollective(_, held) => {
                 ("other_collective", Vec::from_iter(held.source.world))
@@ -218,14 +206,13 @@ impl Finding<'_> {
             Reason::OnItsWay(_) => ("on_its_way", Vec::new()),
             Reason::NotFound => ("not_found", Vec::new()),
         };
-        let mut ranks: Vec<u32> = waits.iter().map(|wait| wait.rank).chain(others).collect();
-        ranks.sort_unstable();
-        ranks.dedup();
+        let waits = reason.waits();
+        let ranks = sorted(waits.iter().map(|wait| wait.rank).chain(others));
         let waits = waits.iter().map(|wait| {
             json!({
                 "rank": wait.rank,
                 "call": printable(&wait.thread.call),
-                "operation": self.operation_json(*wait),
+                "operation": self.facts.operation_json(*wait),
             })
         });
         let mut object = json!({
@@ -235,13 +222,13 @@ impl Finding<'_> {
             "sentence": self.sentence(reason),
         });
         match reason {
-            Reason::Near(_, near) => {
+            Reason::Near(_, (near, difference)) => {
                 object["message"] = json!({
                     "source": near.source.world,
                     "tag": near.tag,
-                    "communicator": self.name(near.communicator),
+                    "communicator": self.facts.name(near.communicator),
                     "bytes": near.bytes,
-                    "difference": match near.difference {
+                    "difference": match difference {
                         Difference::Tag => "tag",
                         Difference::Communicator => "communicator",
                         Difference::Room => "room",
@@ -250,11 +237,11 @@ impl Finding<'_> {
                 });
             }
             Reason::Mixed(mixed) => {
-                object["communicator"] = self.name(mixed.communicator).into();
+                object["communicator"] = self.facts.name(mixed.communicator).into();
             }
             Reason::End(nature, ranks, _) | Reason::AnySource(_, Some((nature, ranks))) => {
                 object["ends"] = json!(ranks);
-                object["doing"] = doing(*nature).into();
+                object["doing"] = nature.words().0.into();
             }
             _ => (),
         }
@@ -270,31 +257,18 @@ fn with_partitions(mut object: Value, kind: MessageKind) -> Value {
     object
 }
 
-fn frame(address: &Address) -> Value {
-    json!({
-        "module": printable(&address.module),
-        "offset": address.offset,
-        "function": printable(&address.function),
-        "into_function": address.into_function,
-        "line": printable(&address.line),
-    })
-}
-
-fn doing(nature: Nature) -> &'static str {
-    match nature {
-        Nature::Waits => "waits",
-        Nature::InFinalize => "in_finalize",
-        Nature::Finalized => "finalized",
-        Nature::Ended => "ended",
-        Nature::BeforeInit => "before_init",
-        Nature::OtherMpi => "other_mpi",
-        Nature::Computes => "computes",
-        Nature::ComputesBeside => "computes_beside",
-        Nature::Stopped(_) => "stopped",
-        Nature::Runs => "runs",
-        Nature::Silent => "silent",
-        Nature::Unknown => "unknown",
+/// The fields of a structure, its words printable.
+fn fields(structure: impl Serialize) -> Map<String, Value> {
+    let mut fields = match serde_json::to_value(structure) {
+        Ok(Value::Object(fields)) => fields,
+        _ => Map::new(),
+    };
+    for value in fields.values_mut() {
+        if let Value::String(text) = value {
+            *text = printable(text);
+        }
     }
+    fields
 }
 
 fn seconds(ms: u64) -> f64 {

@@ -51,6 +51,31 @@ fn check(state: &RankState, bytes_max: usize) -> Result<(), String> {
     at_most("bytes", bytes, bytes_max)
 }
 
+/// Drops what is beyond the limits, and counts it.
+pub(super) fn cut(state: &mut RankState) {
+    let threads = shorten(&mut state.threads, THREADS_MAX);
+    let threads = u32::try_from(threads).unwrap_or(u32::MAX);
+    state.threads_left_out = state.threads_left_out.saturating_add(threads);
+    for thread in &mut state.threads {
+        let operations = shorten(&mut thread.operations, LISTED_MAX);
+        thread.left_out = thread.left_out.saturating_add(operations);
+    }
+    let unexpected = shorten(&mut state.unexpected, LISTED_MAX);
+    state.unexpected_left_out = state.unexpected_left_out.saturating_add(unexpected);
+    shorten(&mut state.awaited, LISTED_MAX);
+    shorten(&mut state.communicators, COMMUNICATORS_MAX);
+    for communicator in &mut state.communicators {
+        shorten(&mut communicator.members, RUNS_MAX);
+    }
+}
+
+/// Returns how much it has dropped.
+fn shorten<T>(list: &mut Vec<T>, most: usize) -> u64 {
+    let beyond = list.len().saturating_sub(most);
+    list.truncate(most);
+    beyond as u64
+}
+
 #[cfg(test)]
 mod tests {
     use mpi_boot::state::{Address, CommunicatorState, Operation, Run, ThreadState};

@@ -1,18 +1,20 @@
 //! The lines of a report about the ranks.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use mpi_boot::state::{
-    HeldMessage, LISTED_MAX, MessageKind, Operation, RankState, ThreadState, Wanted,
-};
+use mpi_boot::state::{HeldMessage, MessageKind, Operation, RankState, ThreadState};
 
 use super::Doing;
 use super::analysis::Finding;
 use super::collectives::{Form, Meeting};
-use super::near::{Difference, Near};
+use super::facts::Facts;
+use super::near::{Difference, Messages, Near};
 use super::ranks::{ITEMS_MAX, in_words, list};
-use super::waits::{Nature, Wait, left_out, operations, threads};
-use super::words::{at, call, computes, duration, is_plain, noun, partitions, silent};
+use super::waits::Wait;
+use super::words::{
+    at, call, collective, computes, does, duration, in_plural, is_plain, noun, own_partitions,
+    silent,
+};
 use crate::failure::{printable, printable_line};
 
 /// Ranks in the same state.
@@ -73,21 +75,6 @@ impl Group {
     }
 }
 
-/// What several ranks do, from the words for one.
-fn in_plural(what: &str) -> String {
-    const WORDS: [(&str, &str); 4] = [
-        ("has ", "have "),
-        ("is ", "are "),
-        ("does ", "do "),
-        ("computes", "compute"),
-    ];
-    let mut found = WORDS.iter().filter_map(|(one, several)| {
-        let rest = what.strip_prefix(one)?;
-        Some(format!("{several}{}", rest.replace("; its ", "; their ")))
-    });
-    found.next().unwrap_or_else(|| what.to_owned())
-}
-
 impl Head {
     fn new(what: String) -> Head {
         Head {
@@ -102,16 +89,22 @@ impl Head {
 
 /// Groups of ranks in the same state, by their lowest ranks.
 pub(super) fn groups(finding: &Finding<'_>) -> Vec<Group> {
-    let meetings = finding.missing.iter();
+    let Finding {
+        facts,
+        messages,
+        missing,
+        ..
+    } = finding;
+    let attendance = missing.iter();
+    let attendance = attendance.map(|(it, missing)| (*it, Attendance::new(facts, it, missing)));
     let lines = Lines {
-        finding,
-        attendance: meetings
-            .map(|(meeting, missing)| (meeting, Attendance::new(finding, meeting, missing)))
-            .collect(),
+        facts,
+        messages,
+        attendance: attendance.collect(),
     };
     let mut places: HashMap<String, usize> = HashMap::new();
     let mut groups: Vec<Group> = Vec::new();
-    for rank in (0..).take(finding.snapshot.ranks.len()) {
+    for rank in (0..).take(facts.natures.len()) {
         let group = lines.rank(rank);
         let place = *places.entry(group.state()).or_insert(groups.len());
         match groups.get_mut(place) {
@@ -131,11 +124,11 @@ struct Attendance {
 }
 
 impl Attendance {
-    fn new(finding: &Finding<'_>, meeting: &Meeting, missing: &[u32]) -> Attendance {
-        let mut come = finding.communicators.members(meeting.communicator);
+    fn new(facts: &Facts<'_>, meeting: &Meeting<'_>, missing: &[u32]) -> Attendance {
+        let mut come = facts.members(meeting.communicator);
         come.retain(|rank| missing.binary_search(rank).is_err());
         let (unknown, missing): (Vec<u32>, Vec<u32>) = missing.iter().partition(|rank| {
-            let seen = finding.snapshot.ranks.get(**rank as usize);
+            let seen = facts.snapshot.ranks.get(**rank as usize);
             seen.is_some_and(|seen| matches!(seen.doing, Doing::Silent(_) | Doing::Unknown))
         });
         let words = |ranks: &[u32]| (!ranks.is_empty()).then(|| in_words(ranks));
@@ -166,28 +159,32 @@ impl Attendance {
             true => "have",
             false => "has",
         };
-        let come = self.come.as_ref();
-        let missing = self.missing.as_ref();
-        let unknown = self.unknown.as_ref();
+        let not_known = |ranks: &String| format!("not known: {ranks}");
         let parts = [
-            come.map(|ranks| format!("{ranks} {} begun it", have(ranks))),
-            missing.map(|ranks| format!("{ranks} {} not", have(ranks))),
-            unknown.map(|ranks| format!("not known: {ranks}")),
+            self.come
+                .as_ref()
+                .map(|ranks| format!("{ranks} {} begun it", have(ranks))),
+            self.missing
+                .as_ref()
+                .map(|ranks| format!("{ranks} {} not", have(ranks))),
+            self.unknown.as_ref().map(not_known),
         ];
-        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+        Vec::from_iter(parts.into_iter().flatten()).join(", ")
     }
 }
 
 /// Makes the lines of ranks.
 struct Lines<'f, 'a> {
-    finding: &'f Finding<'a>,
-    attendance: HashMap<&'f Meeting, Attendance>,
+    facts: &'f Facts<'a>,
+    messages: &'f Messages<'a>,
+    attendance: BTreeMap<Meeting<'a>, Attendance>,
 }
 
-impl Lines<'_, '_> {
+impl<'a> Lines<'_, 'a> {
     /// The group of one rank.
     fn rank(&self, rank: u32) -> Group {
-        let seen = &self.finding.snapshot.ranks[rank as usize];
+        let seen = &self.facts.snapshot.ranks[rank as usize];
+        let nature = self.facts.natures[rank as usize];
         let mut below = Vec::new();
         let heads = match &seen.doing {
             Doing::Answered(state) if state.threads.is_empty() => {
@@ -198,17 +195,16 @@ impl Lines<'_, '_> {
                 below = self.below(rank, state);
                 self.heads(rank, state)
             }
-            Doing::BeforeInit => vec![Head::new("has not called MPI_Init".into())],
-            Doing::OtherMpi => vec![Head::new("runs a program of another MPI".into())],
-            Doing::Finalized => vec![Head::new("has finalized".into())],
-            Doing::Ended => vec![Head::new("has ended".into())],
             Doing::Silent(process) => vec![Head {
                 ms: process.stopped_ms,
-                ..Head::new(silent(Nature::of(seen), process))
+                ..Head::new(silent(nature, process))
             }],
             Doing::Unknown => {
                 let host = printable(&seen.host);
                 vec![Head::new(format!("unknown: host {host} did not answer"))]
+            }
+            Doing::BeforeInit | Doing::OtherMpi | Doing::Finalized | Doing::Ended => {
+                vec![Head::new(does(nature))]
             }
         };
         Group {
@@ -219,9 +215,9 @@ impl Lines<'_, '_> {
     }
 
     /// A line for each thread.
-    fn heads(&self, rank: u32, state: &RankState) -> Vec<Head> {
+    fn heads(&self, rank: u32, state: &'a RankState) -> Vec<Head> {
         let count = waiting(state);
-        let threads = threads(state).iter().take(ITEMS_MAX).zip(1..);
+        let threads = state.threads.iter().take(ITEMS_MAX).zip(1..);
         let heads = threads.map(|(thread, number)| Head {
             thread: match count {
                 1 => String::new(),
@@ -236,9 +232,9 @@ impl Lines<'_, '_> {
     }
 
     /// What stands below the lines of the threads of a rank.
-    fn below(&self, rank: u32, state: &RankState) -> Vec<String> {
+    fn below(&self, rank: u32, state: &'a RankState) -> Vec<String> {
         let mut lines = Vec::new();
-        match waiting(state) - threads(state).len().min(ITEMS_MAX) as u64 {
+        match waiting(state) - state.threads.len().min(ITEMS_MAX) as u64 {
             0 => (),
             1 => lines.push("and 1 more thread that waits".into()),
             more => lines.push(format!("and {more} more threads that wait")),
@@ -253,204 +249,165 @@ impl Lines<'_, '_> {
     }
 
     /// What a thread waits for.
-    fn operations(&self, rank: u32, thread: &ThreadState) -> Vec<String> {
-        let mut lines = Vec::new();
+    fn operations(&self, rank: u32, thread: &'a ThreadState) -> Vec<String> {
         let is_direct = is_in_its_call(thread);
-        for operation in operations(thread) {
-            let wait = Wait {
-                rank,
-                thread,
-                operation,
-            };
+        let mut lines = Vec::new();
+        for wait in self.facts.of_thread(rank, thread) {
             lines.extend(self.operation(wait, is_direct));
             if is_direct {
                 lines.extend(self.communicator(wait));
             }
         }
-        match left_out(thread) {
-            0 => (),
-            more => lines.push(format!("and {more} more")),
-        }
+        lines.extend(and_more(thread.left_out));
         lines
     }
 
     /// What an operation waits for, unless the line of its call names it.
-    fn operation(&self, wait: Wait<'_>, is_direct: bool) -> Option<String> {
-        let rank = wait.rank;
-        match wait.operation {
+    fn operation(&self, wait: Wait<'a>, is_direct: bool) -> Option<String> {
+        let (facts, rank) = (self.facts, wait.rank);
+        let what = match wait.operation {
             Operation::Receive(_) | Operation::Probe(_) | Operation::Send { .. } if is_direct => {
-                None
+                return None;
             }
-            Operation::Receive(wanted) | Operation::Probe(wanted) => {
-                Some(format!("waits for {}", self.finding.wanted(rank, wanted)))
+            Operation::Receive(wanted) | Operation::Probe(wanted) => facts.wanted(rank, wanted),
+            Operation::Incoming(held) => {
+                format!("the rest of {}", facts.message(rank, held, true))
             }
-            Operation::Incoming(held) => Some(format!(
-                "waits for the rest of {}",
-                self.finding.message(rank, held, true)
-            )),
             Operation::Send {
-                context,
                 dest,
                 tag,
                 bytes,
                 kind,
                 ..
             } => {
-                let id = self.finding.communicators.id(rank, *context);
-                let dest = self.finding.peer(*dest, id);
-                let on = self.finding.on_described(id);
+                let id = wait.id?;
+                let (dest, on) = (facts.peer(*dest, id), facts.on_described(id));
                 let what = noun(*kind);
-                Some(match partitions(*kind).filter(|_| !kind.is_ready()) {
+                match own_partitions(wait) {
                     Some(partitions) => format!(
-                        "waits for its own partitions of {what} to {dest}, tag {tag}{on}: \
-                         {partitions} are ready"
+                        "its own partitions of {what} to {dest}, tag {tag}{on}: {partitions} are \
+                         ready"
                     ),
-                    None => format!(
-                        "waits for {dest} to receive {what} with tag {tag}, {bytes} bytes{on}"
-                    ),
-                })
+                    None => format!("{dest} to receive {what} with tag {tag}, {bytes} bytes{on}"),
+                }
             }
-            Operation::Collective { .. } => self.collective(wait),
-            Operation::Job => None,
-            Operation::Other(what) => Some(format!("waits for {}", printable(what))),
-        }
-    }
-
-    /// Which ranks have come to a collective, and which have not, as far as that is known.
-    fn collective(&self, wait: Wait<'_>) -> Option<String> {
-        let Operation::Collective { name, .. } = wait.operation else {
-            return None;
+            Operation::Collective { name, .. } => {
+                let meeting = Meeting::of(wait)?;
+                let attendance = self.attendance.get(&meeting);
+                if meeting.form == Form::Blocking {
+                    return attendance.map(Attendance::of_blocking);
+                }
+                let on = facts.name(meeting.communicator);
+                let ranks = attendance.map(|ranks| format!(": {}", ranks.of_request()));
+                format!("{} on {on}{}", printable(name), ranks.unwrap_or_default())
+            }
+            Operation::Job => return None,
+            Operation::Other(what) => printable(what),
         };
-        let meeting = Meeting::of(wait, &self.finding.communicators)?;
-        let attendance = self.attendance.get(&meeting);
-        if meeting.form == Form::Blocking {
-            return attendance.map(Attendance::of_blocking);
-        }
-        let on = self.finding.name(meeting.communicator);
-        let ranks = attendance.map(|ranks| format!(": {}", ranks.of_request()));
-        let ranks = ranks.unwrap_or_default();
-        Some(format!("waits for {} on {on}{ranks}", printable(name)))
+        Some(format!("waits for {what}"))
     }
 
     /// Explains the communicator that the line of a call names.
     fn communicator(&self, wait: Wait<'_>) -> Option<String> {
-        let context = match wait.operation {
-            Operation::Receive(wanted) | Operation::Probe(wanted) => wanted.context,
-            Operation::Incoming(held) => held.context,
-            Operation::Send { context, .. } | Operation::Collective { context, .. } => *context,
-            Operation::Job | Operation::Other(_) => return None,
-        };
-        let id = self.finding.communicators.id(wait.rank, context);
-        let described = self.finding.communicators.of_rank(wait.rank, id)?;
+        let id = wait.id?;
+        let described = self.facts.described_by(wait.rank, id)?;
         if is_plain(&described.name) {
             return None;
         }
-        let name = self.finding.name(id);
-        let name = match described.name.is_empty() {
-            true => name,
-            false => format!("communicator {name}"),
+        let name = self.facts.name(id);
+        let what = match described.name.is_empty() {
+            true => "",
+            false => "communicator ",
         };
         let made = match described.made.is_empty() {
             true => String::new(),
             false => format!("made by {}, ", printable(&described.made)),
         };
-        let size = described.size;
-        let members = list(self.finding.communicators.in_order(id));
-        let members = match members.is_empty() {
-            true => String::new(),
-            false => format!(": {members}"),
-        };
-        Some(format!("{name}: {made}{size} ranks{members}"))
-    }
-
-    /// Returns true if a message belongs to a collective in which its sender still waits.
-    fn is_of_a_wait(&self, rank: u32, held: &HeldMessage) -> bool {
-        let Finding {
-            messages,
-            communicators,
-            ..
-        } = self.finding;
-        messages.is_of_a_wait(rank, held, communicators)
+        let members = list(self.facts.in_order(id));
+        let to = if members.is_empty() { "" } else { ": " };
+        Some(format!(
+            "{what}{name}: {made}{} ranks{to}{members}",
+            described.size
+        ))
     }
 
     /// Messages that nobody received.
     fn held(&self, rank: u32, state: &RankState) -> Vec<String> {
-        let listed = state.unexpected.iter().take(LISTED_MAX);
-        let mut lines: Vec<String> = listed
-            .filter(|held| !self.is_of_a_wait(rank, held))
-            .map(|held| {
-                let message = self.finding.message(rank, held, false);
-                format!("holds {message}, that nobody received")
+        let held = state.unexpected.iter();
+        let held = held.filter(|held| !self.is_of_a_wait(rank, held));
+        let lines = held.map(|held| {
+            let message = self.facts.message(rank, held, false);
+            format!("holds {message}, that nobody received")
+        });
+        lines.chain(and_more(state.unexpected_left_out)).collect()
+    }
+
+    /// Returns true if a message that a rank holds belongs to a collective in which its sender
+    /// still waits for other members to come. Once all have come, the message may be what shows why
+    /// it does not end.
+    fn is_of_a_wait(&self, rank: u32, held: &HeldMessage) -> bool {
+        let id = self.facts.id(rank, held.context);
+        let waits = held
+            .source
+            .world
+            .map_or(&[][..], |it| self.facts.of_rank(it));
+        waits.iter().any(|&wait| {
+            let meeting = Meeting::of(wait).filter(|it| it.communicator == id);
+            meeting.is_some_and(|meeting| {
+                collective(wait) == held.collective && !meeting.missing(self.facts).is_empty()
             })
-            .collect();
-        let beyond = state.unexpected.len().saturating_sub(LISTED_MAX) as u64;
-        match state.unexpected_left_out.saturating_add(beyond) {
-            0 => (),
-            more => lines.push(format!("and {more} more")),
-        }
-        lines
+        })
     }
 
     /// What the collectives beside the program lack, if the rank waits for one that all have come
     /// to: then it is not a rank that is missing, but a message.
     fn awaited(&self, rank: u32, state: &RankState) -> Vec<String> {
-        let communicators = &self.finding.communicators;
-        let waits = threads(state).iter().flat_map(|thread| {
-            let operations = operations(thread).iter();
-            operations.map(move |operation| Wait {
-                rank,
-                thread,
-                operation,
-            })
-        });
-        let mut meetings = waits.filter_map(|wait| Meeting::of(wait, communicators));
+        let waits = self.facts.of_rank(rank).iter();
+        let mut meetings = waits.filter_map(|wait| Meeting::of(*wait));
         let is_complete = meetings.any(|meeting| {
-            meeting.form == Form::Nonblocking && meeting.missing(communicators).is_empty()
+            meeting.form == Form::Nonblocking && meeting.missing(self.facts).is_empty()
         });
-        let awaited = state.awaited.iter().take(LISTED_MAX);
-        let lines = awaited
-            .filter(|_| is_complete)
-            .map(|wanted| format!("lacks {}", self.finding.wanted(rank, wanted)));
-        lines.collect()
+        let awaited = state.awaited.iter().filter(|_| is_complete);
+        awaited
+            .map(|wanted| format!("lacks {}", self.facts.wanted(rank, wanted)))
+            .collect()
     }
 
     /// Messages that receives of a rank nearly take.
-    fn near(&self, rank: u32, state: &RankState) -> Vec<String> {
+    fn near(&self, rank: u32, state: &'a RankState) -> Vec<String> {
+        let threads = state.threads.iter().take(ITEMS_MAX);
         let mut lines: Vec<String> = Vec::new();
-        for thread in threads(state).iter().take(ITEMS_MAX) {
-            for operation in operations(thread) {
-                let (Operation::Receive(wanted) | Operation::Probe(wanted)) = operation else {
-                    continue;
-                };
-                let near = self
-                    .finding
-                    .messages
-                    .near(rank, wanted, &self.finding.communicators);
-                let near = near.iter().map(|near| self.nearly_fits(rank, wanted, near));
-                for line in near {
-                    if lines.len() < ITEMS_MAX && !lines.contains(&line) {
-                        lines.push(line);
-                    }
+        for wait in threads.flat_map(|thread| self.facts.of_thread(rank, thread)) {
+            for near in self.messages.near(wait, self.facts) {
+                let line = self.nearly_fits(wait, near);
+                if let Some(line) = line
+                    && lines.len() < ITEMS_MAX
+                    && !lines.contains(&line)
+                {
+                    lines.push(line);
                 }
             }
         }
         lines
     }
 
-    fn nearly_fits(&self, rank: u32, wanted: &Wanted, near: &Near<'_>) -> String {
-        let source = self.finding.peer(near.source, near.communicator);
-        let difference = match near.difference {
+    fn nearly_fits(&self, wait: Wait<'_>, (near, difference): Near<'_>) -> Option<String> {
+        let wanted = wait.mail()?;
+        let source = self.facts.peer(near.source, near.communicator);
+        let difference = match difference {
             Difference::Tag => {
                 let tag = wanted.tag.map_or("any".into(), |tag| tag.to_string());
                 format!("has tag {}, not {tag}", near.tag)
             }
             Difference::Communicator => {
-                let id = self.finding.communicators.id(rank, wanted.context);
-                let (is, not) = (self.finding.name(near.communicator), self.finding.name(id));
+                let (is, not) = (
+                    self.facts.name(near.communicator),
+                    self.facts.name(wanted.id),
+                );
                 format!("is on {is}, not on {not}")
             }
             Difference::Room => {
-                let room = wanted.room.unwrap_or_default();
+                let room = wanted.bytes.unwrap_or_default();
                 format!("has {} bytes, the receive has room for {room}", near.bytes)
             }
             Difference::Kind => match near.kind {
@@ -458,8 +415,15 @@ impl Lines<'_, '_> {
                 _ => "is not partitioned, the receive is".into(),
             },
         };
-        format!("nearly fits: the message from {source} {difference}")
+        Some(format!(
+            "nearly fits: the message from {source} {difference}"
+        ))
     }
+}
+
+/// The line about what a list leaves out.
+fn and_more(left_out: u64) -> Option<String> {
+    (left_out > 0).then(|| format!("and {left_out} more"))
 }
 
 /// How many threads of a rank wait.

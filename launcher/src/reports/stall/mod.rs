@@ -5,8 +5,8 @@
 
 mod analysis;
 mod collectives;
-mod communicators;
 mod debug_file;
+mod facts;
 pub mod gather;
 mod graph;
 mod json;
@@ -93,13 +93,27 @@ pub struct ProcessSeen {
     pub waited_ms: u64,
 }
 
+impl Snapshot {
+    /// Without what no rank of ours reports.
+    fn within_limits(&self) -> Snapshot {
+        let mut snapshot = self.clone();
+        for seen in &mut snapshot.ranks {
+            if let Doing::Answered(state) = &mut seen.doing {
+                limits::cut(state);
+            }
+        }
+        snapshot
+    }
+}
+
 /// The most lines of a report.
 const LINES_MAX: usize = 200;
 
 /// The lines of a report for the user.
 #[must_use]
 pub fn report(snapshot: &Snapshot) -> Vec<String> {
-    let finding = analysis::Finding::new(snapshot);
+    let snapshot = snapshot.within_limits();
+    let finding = analysis::Finding::new(&snapshot);
     let reasons = finding.reasons.iter();
     let reasons: Vec<String> = reasons
         .map(|reason| format!("reason: {}", finding.sentence(reason)))
@@ -120,5 +134,5 @@ pub fn report(snapshot: &Snapshot) -> Vec<String> {
 /// The report for programs: one JSON object, on one line. `docs/stall-json.md` has its fields.
 #[must_use]
 pub fn json(snapshot: &Snapshot) -> String {
-    json::text(snapshot)
+    json::text(&snapshot.within_limits())
 }

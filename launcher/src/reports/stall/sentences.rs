@@ -3,12 +3,14 @@
 use mpi_boot::state::{FailedCall, HeldMessage, MessageKind, Operation};
 
 use super::analysis::{Finding, Link, Reason};
-use super::collectives::Mixed;
-use super::communicators::{Id, states};
+use super::collectives::{Meeting, Mixed};
+use super::facts::states;
 use super::near::{Difference, Near};
 use super::ranks::in_words;
-use super::waits::{Nature, Wait};
-use super::words::{collective, never_meet, noun, partitions, tag};
+use super::waits::{Nature, Wait, ranks_of};
+use super::words::{
+    collective, does, in_plural, never_meet, noun, own_partitions, partitions, tag,
+};
 use crate::failure::{printable, printable_line};
 
 /// The most clauses of a sentence, and how many are left of more.
@@ -40,47 +42,37 @@ impl Finding<'_> {
     fn failed_call(&self, reason: &Reason<'_>) -> Option<String> {
         let waits = reason.waits();
         let has_left = |rank: u32, call: &FailedCall| {
-            let is_in = |wait: &&Wait<'_>| self.is_in_failed(wait.rank, wait.operation, rank, call);
+            let is_in = |wait: &&Wait<'_>| self.is_in_failed(**wait, rank, call);
             let mut others = waits.iter().filter(is_in).peekable();
             others.peek().is_some() && others.all(|wait| wait.rank != rank)
         };
-        let mut failed = states(self.snapshot).map(|(rank, state)| (rank, &state.failed_call));
-        let (rank, call) = failed.find(|(rank, call)| has_left(*rank, call))?;
-        Some(format!(
-            "{} has failed on rank {rank}: {}",
-            printable(&call.name),
-            printable(&call.why)
-        ))
+        let mut states = states(self.facts.snapshot);
+        let (rank, state) = states.find(|(rank, state)| has_left(*rank, &state.failed_call))?;
+        let FailedCall { name, why, .. } = &state.failed_call;
+        let (name, why) = (printable(name), printable(why));
+        Some(format!("{name} has failed on rank {rank}: {why}"))
     }
 
-    /// Returns true if an operation of a rank is the collective that has failed on another rank.
-    /// One that was refused has not been counted there, one that failed later has.
-    fn is_in_failed(
-        &self,
-        rank: u32,
-        operation: &Operation,
-        other: u32,
-        call: &FailedCall,
-    ) -> bool {
+    /// Returns true if a thread waits in the collective that has failed on another rank. One that
+    /// was refused has not been counted there, one that failed later has.
+    fn is_in_failed(&self, wait: Wait<'_>, other: u32, call: &FailedCall) -> bool {
         let Operation::Collective {
-            context,
             name,
             number,
             is_blocking,
             ..
-        } = operation
+        } = wait.operation
         else {
             return false;
         };
-        let id = |rank, context| self.communicators.id(rank, context);
-        let is_there = call.context.map(|context| id(other, context)) == Some(id(rank, *context));
+        let id = call.context.map(|context| self.facts.id(other, context));
         let begun = match *is_blocking {
             true => call.begun,
             false => call.begun_nonblocking,
         };
         // A persistent one has no number.
         let is_then = *number == 0 || [begun, begun.saturating_add(1)].contains(number);
-        *name == call.name && is_there && is_then
+        *name == call.name && id == wait.id && is_then
     }
 
     fn cycle(&self, links: &[Link<'_>]) -> String {
@@ -95,16 +87,15 @@ impl Finding<'_> {
             let next = (place + 1) % links.len();
             links.rotate_left(next);
         }
-        let are_all = |is: fn(&Operation) -> bool| links.iter().all(|l| is(l.wait.operation));
-        let end = if are_all(|o| matches!(o, Operation::Receive(_) | Operation::Probe(_))) {
+        let end = if links.iter().all(|link| link.wait.is_for_message()) {
             "nobody sends"
-        } else if are_all(|o| matches!(o, Operation::Send { .. })) {
+        } else if links.iter().all(|link| link.wait.is_send()) {
             "nobody receives"
         } else {
             "they wait for each other"
         };
         let clauses = links.iter().map(|link| self.link_clause(link));
-        format!("{}: {end}", joined(clauses.collect()))
+        format!("{}: {end}", joined(clauses, "; "))
     }
 
     fn link_clause(&self, link: &Link<'_>) -> String {
@@ -119,56 +110,39 @@ impl Finding<'_> {
 
     /// `rank 0 waits in MPI_Recv for rank 1, tag 7`.
     fn clause(&self, wait: Wait<'_>) -> String {
-        let (rank, call) = (wait.rank, self.call(wait));
-        let on = |context| self.on(self.communicators.id(rank, context));
-        let id = |context| self.communicators.id(rank, context);
-        let waits = format!("rank {rank} waits in {call}");
-        match wait.operation {
-            Operation::Receive(wanted) | Operation::Probe(wanted) => {
-                let source = match wanted.source {
-                    None => "any rank".into(),
-                    Some(source) if source.world == Some(rank) => "itself".into(),
-                    Some(source) => self.peer(source, id(wanted.context)),
-                };
-                let (tag, on) = (tag(wanted.tag), on(wanted.context));
-                match wanted.kind {
-                    MessageKind::Ordinary => format!("{waits} for {source}, {tag}{on}"),
-                    // The call says the rest.
-                    MessageKind::Creation => format!("{waits} for {source}{on}"),
-                    MessageKind::Partitioned(_) => {
-                        format!("{waits} for a partitioned message from {source}, {tag}{on}")
-                    }
-                }
+        let rank = wait.rank;
+        let waits = format!("rank {rank} waits in {}", self.call(wait));
+        let Some(mail) = wait.mail() else {
+            return waits;
+        };
+        let (tag, on) = (tag(mail.tag), self.facts.on(mail.id));
+        let is_own = mail.peer.is_some_and(|peer| peer.world == Some(rank));
+        let peer = match is_own && wait.is_for_message() {
+            true => "itself".into(),
+            false => self.facts.peer_or_any(mail.peer, mail.id),
+        };
+        if let Some(partitions) = own_partitions(wait) {
+            return format!(
+                "{waits} for its own partitioned message to {peer}, {tag}{on}, of which \
+                 {partitions} are ready"
+            );
+        }
+        if let Operation::Incoming(_) = wait.operation {
+            let here = partitions(mail.kind);
+            let here = here.map_or_else(String::new, |here| format!(" ({here} have come)"));
+            return format!("{waits} for the rest of the message from {peer}, {tag}{on}{here}");
+        }
+        match (mail.kind, wait.is_send()) {
+            // The call says the rest.
+            (MessageKind::Creation, _) => format!("{waits} for {peer}{on}"),
+            (MessageKind::Ordinary, false) => format!("{waits} for {peer}, {tag}{on}"),
+            (MessageKind::Ordinary, true) => format!("{waits} until {peer} receives {tag}{on}"),
+            (MessageKind::Partitioned(_), false) => {
+                format!("{waits} for a partitioned message from {peer}, {tag}{on}")
             }
-            Operation::Send {
-                context,
-                dest,
-                tag,
-                kind,
-                ..
-            } => {
-                let (dest, on) = (self.peer(*dest, id(*context)), on(*context));
-                match (kind, partitions(*kind)) {
-                    (MessageKind::Creation, _) => format!("{waits} for {dest}{on}"),
-                    (kind, Some(partitions)) if !kind.is_ready() => format!(
-                        "{waits} for its own partitioned message to {dest}, tag {tag}{on}, of \
-                         which {partitions} are ready"
-                    ),
-                    (MessageKind::Partitioned(_), _) => {
-                        format!("{waits} until {dest} receives the partitioned tag {tag}{on}")
-                    }
-                    (MessageKind::Ordinary, _) => {
-                        format!("{waits} until {dest} receives tag {tag}{on}")
-                    }
-                }
+            (MessageKind::Partitioned(_), true) => {
+                format!("{waits} until {peer} receives the partitioned {tag}{on}")
             }
-            Operation::Incoming(held) => {
-                let (source, on) = (self.peer(held.source, id(held.context)), on(held.context));
-                let (tag, here) = (tag(held.tag), partitions(held.kind));
-                let here = here.map_or_else(String::new, |here| format!(" ({here} have come)"));
-                format!("{waits} for the rest of the message from {source}, {tag}{on}{here}")
-            }
-            _ => waits,
         }
     }
 
@@ -179,16 +153,11 @@ impl Finding<'_> {
             "" => "mpi-lite".into(),
             call => printable(call),
         };
-        let Operation::Collective {
-            context,
-            is_blocking,
-            ..
-        } = wait.operation
+        let (Operation::Collective { is_blocking, .. }, Some(id)) = (wait.operation, wait.id)
         else {
             return call;
         };
-        let on = self.on(self.communicators.id(wait.rank, *context));
-        let collective = collective(wait);
+        let (collective, on) = (collective(wait), self.facts.on(id));
         match *is_blocking {
             true => format!("{collective}{on}"),
             false => format!("{call} ({collective}{on})"),
@@ -196,79 +165,75 @@ impl Finding<'_> {
     }
 
     fn with_itself(&self, wait: Wait<'_>) -> String {
-        let rank = wait.rank;
+        let clause = self.clause(wait);
         match wait.operation {
             Operation::Send { kind, .. } if !kind.is_ready() => {
-                format!("{}: call MPI_Pready for the others", self.clause(wait))
+                format!("{clause}: call MPI_Pready for the others")
             }
-            Operation::Send { context, tag, .. } => {
-                let call = self.call(wait);
-                let on = self.on(self.communicators.id(rank, *context));
+            Operation::Send { tag, .. } => {
+                let (rank, call) = (wait.rank, self.call(wait));
+                let on = wait.id.map_or_else(String::new, |id| self.facts.on(id));
                 format!("rank {rank} waits in {call} until it receives tag {tag}{on} itself")
             }
             Operation::Receive(_) | Operation::Probe(_) => {
-                format!("{}: it has not sent that", self.clause(wait))
+                format!("{clause}: it has not sent that")
             }
-            _ => format!("{} for itself", self.clause(wait)),
+            _ => format!("{clause} for itself"),
         }
     }
 
-    fn near_sentence(&self, wait: Wait<'_>, near: &Near<'_>) -> String {
+    fn near_sentence(&self, wait: Wait<'_>, (near, difference): &Near<'_>) -> String {
         let clause = self.clause(wait);
+        let never_meet = || never_meet(wait.operation, near.kind);
         if let Some(sender) = near.sender.filter(|sender| sender.rank != wait.rank) {
-            let differ = match near.difference {
+            let differ = match difference {
                 Difference::Communicator => "the communicators differ".into(),
-                Difference::Kind => never_meet(wait.operation, near.kind),
+                Difference::Kind => never_meet(),
                 Difference::Tag | Difference::Room => "the tags differ".to_owned(),
             };
             return format!("{}; {clause}: {differ}", self.clause(sender));
         }
-        let on = match near.difference {
-            Difference::Communicator => format!(" on {}", self.name(near.communicator)),
-            _ => String::new(),
-        };
         let who = match near.source.world == Some(wait.rank) {
             true => "it has sent itself".into(),
-            false => format!("{} has sent it", self.peer(near.source, near.communicator)),
+            false => {
+                let source = self.facts.peer(near.source, near.communicator);
+                format!("{source} has sent it")
+            }
         };
-        if near.difference == Difference::Kind {
-            let why = never_meet(wait.operation, near.kind);
-            let what = noun(near.kind);
-            return format!("{clause}; {who} {what} with tag {}: {why}", near.tag);
-        }
-        format!(
-            "{clause}; {who} tag {}{on}, which nobody received",
-            near.tag
-        )
+        let (what, tag) = (noun(near.kind), near.tag);
+        let sent = match difference {
+            Difference::Kind => format!("{what} with tag {tag}: {}", never_meet()),
+            Difference::Communicator => {
+                let on = self.facts.name(near.communicator);
+                format!("tag {tag} on {on}, which nobody received")
+            }
+            Difference::Tag | Difference::Room => format!("tag {tag}, which nobody received"),
+        };
+        format!("{clause}; {who} {sent}")
     }
 
     fn mixed(&self, mixed: &Mixed<'_>, failed: Option<&str>) -> String {
-        let parties = mixed.parties.iter().enumerate().filter_map(|(n, party)| {
-            let ranks = ranks_of(party.iter().copied());
+        let parties = mixed.parties.iter().filter_map(|party| {
             let name = collective(*party.first()?);
-            Some(match n {
-                0 => format!("{} in {name}", wait_s(&ranks)),
-                _ => format!("{} in {name}", in_words(&ranks)),
-            })
+            Some((ranks_of(party.iter().copied()), format!("in {name}")))
         });
-        let mut parties: Vec<String> = parties.collect();
-        if parties.len() > CLAUSES_MAX {
-            parties.truncate(CLAUSES_MAX - 1);
-            parties.push("...".into());
-        }
-        let on = self.name(mixed.communicator);
-        let parties = parties.join(", ");
+        let parties = wait_each(parties);
         match failed {
             Some(failed) => format!("{parties}: {failed}"),
-            None => format!("{parties}: all ranks of {on} must call the same"),
+            None => {
+                let on = self.facts.name(mixed.communicator);
+                format!("{parties}: all ranks of {on} must call the same")
+            }
         }
     }
 
     fn other_collective(&self, wait: Wait<'_>, held: &HeldMessage) -> String {
-        let id = self.communicators.id(wait.rank, held.context);
-        let (clause, on) = (self.clause(wait), self.name(id));
-        let source = self.peer(held.source, id);
-        let other = printable(&held.collective);
+        let id = self.facts.id(wait.rank, held.context);
+        let (clause, on) = (self.clause(wait), self.facts.name(id));
+        let (source, other) = (
+            self.facts.peer(held.source, id),
+            printable(&held.collective),
+        );
         format!(
             "{clause}; {source} has sent it a message of {other}: all ranks of {on} must call the \
              same"
@@ -281,27 +246,26 @@ impl Finding<'_> {
             .partition(|link| ranks.binary_search(&link.on).is_ok());
         let them = if ranks.len() == 1 { "it" } else { "them" };
         let grouped = self.grouped(&first, true);
-        let with_tag = grouped.len() == 1;
+        let tag = match &grouped[..] {
+            [(_, _, links)] => tag_of(links),
+            _ => String::new(),
+        };
         let direct = grouped.iter().enumerate().map(|(n, (call, _, links))| {
-            let ranks = ranks_of(links.iter().map(|link| link.wait));
-            let tag = tag_of(links).filter(|_| with_tag).unwrap_or_default();
-            match n {
-                0 => format!("{} for {them} in {call}{tag}", wait_s(&ranks)),
-                _ => format!("{} in {call}", in_words(&ranks)),
-            }
+            let what = match n {
+                0 => format!("for {them} in {call}{tag}"),
+                _ => format!("in {call}"),
+            };
+            (ranks_of(links.iter().map(|link| link.wait)), what)
         });
-        let mut clauses: Vec<String> = direct.collect();
-        if clauses.len() > CLAUSES_MAX {
-            clauses.truncate(CLAUSES_MAX - 1);
-            clauses.push("...".into());
-        }
-        let mut clauses = vec![is_over(nature, ranks), clauses.join(", ")];
-        clauses.extend(self.grouped(&rest, false).iter().map(|(call, on, links)| {
-            let ranks = ranks_of(links.iter().map(|link| link.wait));
-            let tag = tag_of(links).unwrap_or_default();
-            format!("{} for rank {on} in {call}{tag}", wait_s(&ranks))
-        }));
-        joined(clauses)
+        let rest = self
+            .grouped(&rest, false)
+            .into_iter()
+            .map(|(call, on, links)| {
+                let ranks = wait_s(&ranks_of(links.iter().map(|link| link.wait)));
+                format!("{ranks} for rank {on} in {call}{}", tag_of(&links))
+            });
+        let clauses = [is_over(nature, ranks), wait_each(direct)];
+        joined(clauses.into_iter().chain(rest), "; ")
     }
 
     /// Links with the same call, and to the same rank unless they lead to the same end.
@@ -343,42 +307,25 @@ impl Finding<'_> {
 
     fn on_its_way(&self, wait: Wait<'_>) -> String {
         const WHY: &str = "the network holds it up, or mpi-lite has an error";
-        let rank = wait.rank;
-        let message = |from: String, to: String, tag: String, id: Id| {
-            let on = self.on(id);
-            format!("a message from {from} to {to}, {tag}{on}, is on its way: {WHY}")
-        };
-        let own = || format!("rank {rank}");
-        let id = |context| self.communicators.id(rank, context);
-        match wait.operation {
-            Operation::Receive(wanted) | Operation::Probe(wanted) => {
-                let id = id(wanted.context);
-                let any = || "any rank".to_string();
-                let from = wanted.source.map_or_else(any, |peer| self.peer(peer, id));
-                message(from, own(), tag(wanted.tag), id)
+        if let Some(mail) = wait.mail() {
+            let mut ends = [
+                self.facts.peer_or_any(mail.peer, mail.id),
+                format!("rank {}", wait.rank),
+            ];
+            if wait.is_send() {
+                ends.reverse();
             }
-            Operation::Incoming(held) => {
-                let id = id(held.context);
-                message(self.peer(held.source, id), own(), tag(held.tag), id)
-            }
-            Operation::Send {
-                context,
-                dest,
-                tag: number,
-                ..
-            } => {
-                let id = id(*context);
-                message(own(), self.peer(*dest, id), tag(Some(*number)), id)
-            }
-            Operation::Collective { context, .. } => {
-                let (name, on) = (collective(wait), self.name(id(*context)));
-                format!("all ranks have come to {name} on {on}, and it does not end: {WHY}")
-            }
-            Operation::Job | Operation::Other(_) => {
-                let call = self.call(wait);
-                format!("all ranks have come to {call}, and it does not end: {WHY}")
-            }
+            let ([from, to], tag, on) = (ends, tag(mail.tag), self.facts.on(mail.id));
+            return format!("a message from {from} to {to}, {tag}{on}, is on its way: {WHY}");
         }
+        let what = match Meeting::of(wait) {
+            Some(meeting) => {
+                let on = self.facts.name(meeting.communicator);
+                format!("{} on {on}", collective(wait))
+            }
+            None => self.call(wait),
+        };
+        format!("all ranks have come to {what}, and it does not end: {WHY}")
     }
 }
 
@@ -387,23 +334,12 @@ fn is_set(link: &&Link<'_>) -> bool {
 }
 
 /// `, tag 7`, if all these wait for the same tag.
-fn tag_of(links: &[&Link<'_>]) -> Option<String> {
-    let mut tags = links.iter().map(|link| match link.wait.operation {
-        Operation::Receive(wanted) | Operation::Probe(wanted) => Some(tag(wanted.tag)),
-        Operation::Send { tag: number, .. } => Some(tag(Some(*number))),
-        Operation::Incoming(held) => Some(tag(held.tag)),
-        _ => None,
-    });
-    let first = tags.next()??;
-    tags.all(|tag| tag.as_ref() == Some(&first))
-        .then(|| format!(", {first}"))
-}
-
-fn ranks_of<'a>(waits: impl Iterator<Item = Wait<'a>>) -> Vec<u32> {
-    let mut ranks: Vec<u32> = waits.map(|wait| wait.rank).collect();
-    ranks.sort_unstable();
-    ranks.dedup();
-    ranks
+fn tag_of(links: &[&Link<'_>]) -> String {
+    let mut tags = links.iter().map(|link| Some(link.wait.mail()?.tag));
+    match tags.next().flatten() {
+        Some(first) if tags.all(|tag| tag == Some(first)) => format!(", {}", tag(first)),
+        _ => String::new(),
+    }
 }
 
 /// `rank 0 waits` or `ranks 0-2 wait`.
@@ -412,42 +348,32 @@ fn wait_s(ranks: &[u32]) -> String {
     format!("{} {wait}", in_words(ranks))
 }
 
+/// `rank 0 waits in MPI_Bcast, ranks 1-2 in MPI_Barrier`.
+fn wait_each(parties: impl Iterator<Item = (Vec<u32>, String)>) -> String {
+    let clauses = parties.enumerate().map(|(n, (ranks, what))| match n {
+        0 => format!("{} {what}", wait_s(&ranks)),
+        _ => format!("{} {what}", in_words(&ranks)),
+    });
+    joined(clauses, ", ")
+}
+
 /// What ranks do that do not come back.
 fn is_over(nature: Nature, ranks: &[u32]) -> String {
-    let words = |one: &str, many: &str| {
-        let words = if ranks.len() == 1 { one } else { many };
-        format!("{} {words}", in_words(ranks))
+    let words = match nature {
+        nature if ranks.len() == 1 => does(nature),
+        Nature::OtherMpi => "run a program of another MPI".into(),
+        Nature::Unknown => "are on hosts that did not answer".into(),
+        nature => in_plural(&does(nature)),
     };
-    match nature {
-        Nature::Waits => words("waits", "wait"),
-        Nature::InFinalize => words("is in MPI_Finalize", "are in MPI_Finalize"),
-        Nature::Finalized => words("has finalized", "have finalized"),
-        Nature::Ended => words("has ended", "have ended"),
-        Nature::BeforeInit => words("has not called MPI_Init", "have not called MPI_Init"),
-        Nature::OtherMpi => words(
-            "runs a program of another MPI",
-            "run a program of another MPI",
-        ),
-        Nature::Computes => words("computes", "compute"),
-        Nature::ComputesBeside => words("computes in another thread", "compute in another thread"),
-        Nature::Stopped(state) => {
-            let state = format!("stopped (state {})", printable(&state.to_string()));
-            words(&format!("is {state}"), &format!("are {state}"))
-        }
-        Nature::Runs => words("does not wait in MPI", "do not wait in MPI"),
-        Nature::Silent => words("does not answer", "do not answer"),
-        Nature::Unknown => words(
-            "is on a host that did not answer",
-            "are on hosts that did not answer",
-        ),
-    }
+    format!("{} {words}", in_words(ranks))
 }
 
 /// The clauses of a sentence; of many only the first ones.
-fn joined(mut clauses: Vec<String>) -> String {
+fn joined(clauses: impl Iterator<Item = String>, between: &str) -> String {
+    let mut clauses = Vec::from_iter(clauses);
     if clauses.len() > CLAUSES_MAX {
         clauses.truncate(CLAUSES_MAX - 1);
         clauses.push("...".into());
     }
-    clauses.join("; ")
+    clauses.join(between)
 }

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use mpi_boot::protocol::BLOCKED_AFTER_MS;
 
-use crate::cli::args::{Options, seconds};
-use crate::failure::{Failure, printable};
+use crate::cli::request::Options;
+use crate::cli::values::Policy;
+use crate::cli::words::{needs, one_of, seconds};
+use crate::failure::Failure;
 
 /// After how long a stall is reported, unless the user sets another time.
 const AFTER: Duration = Duration::from_secs(10);
@@ -17,17 +19,6 @@ const AFTER_MIN: Duration = Duration::from_millis(500);
 
 /// The longest time after which a rank reports that it is blocked.
 const BLOCKED_MAX: Duration = Duration::from_millis(BLOCKED_AFTER_MS as u64);
-
-/// What happens when the job is stalled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Policy {
-    /// It is reported.
-    Report,
-    /// It is reported, and the job is ended.
-    Abort,
-    /// Nothing.
-    Off,
-}
 
 /// The policy, and the option or the variable that has set it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,7 +56,7 @@ impl Settings {
             (None, Some(value)) => after(&value, "MPILITE_STALL_AFTER")?,
             (None, None) => AFTER,
         };
-        let asked = format!("{by}{}", name(policy));
+        let asked = format!("{by}{}", policy.name());
         Ok(Settings {
             policy,
             after,
@@ -90,26 +81,13 @@ pub fn blocked_after(stall_after: Duration) -> Duration {
     (stall_after * 2 / 3).min(BLOCKED_MAX)
 }
 
-fn name(policy: Policy) -> &'static str {
-    match policy {
-        Policy::Report => "report",
-        Policy::Abort => "abort",
-        Policy::Off => "off",
-    }
-}
-
 /// The policy that `asked` gave: `--stall ` or `MPILITE_STALL=`.
 ///
 /// # Errors
 ///
 /// A usage failure that lists the possible values.
 pub fn policy(asked: &str, value: &OsStr) -> Result<Policy, Failure> {
-    let all = [Policy::Report, Policy::Abort, Policy::Off];
-    let found = all.into_iter().find(|it| value == name(*it));
-    found.ok_or_else(|| {
-        let shown = printable(&value.to_string_lossy());
-        Failure::usage(format!("{asked}{shown}: expected report, abort or off"))
-    })
+    one_of(asked, value, &Policy::ALL.map(|it| (it.name(), it)))
 }
 
 /// The time of `--stall-after` or its variable.
@@ -119,13 +97,8 @@ pub fn policy(asked: &str, value: &OsStr) -> Result<Policy, Failure> {
 /// A usage failure that shows the value if it is no number of seconds, or too small.
 pub fn after(value: &OsStr, name: &str) -> Result<Duration, Failure> {
     let found = seconds(value).filter(|after| *after >= AFTER_MIN);
-    found.ok_or_else(|| {
-        let shown = printable(&value.to_string_lossy());
-        let least = AFTER_MIN.as_secs_f64();
-        Failure::usage(format!(
-            "{name} needs a number of seconds, {least} or more, not '{shown}'"
-        ))
-    })
+    let what = format!("a number of seconds, {} or more", AFTER_MIN.as_secs_f64());
+    found.ok_or_else(|| needs(name, &what, value))
 }
 
 #[cfg(test)]

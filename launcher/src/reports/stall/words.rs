@@ -5,9 +5,8 @@ use mpi_boot::state::{
     ThreadState, Wanted,
 };
 
-use super::analysis::Finding;
-use super::communicators::Id;
-use super::waits::{Nature, Wait, is_in_finalize};
+use super::facts::Facts;
+use super::waits::{Id, Nature, Wait, is_in_finalize};
 use super::{Occasion, ProcessSeen};
 use crate::failure::printable;
 
@@ -30,20 +29,18 @@ pub(super) fn title(occasion: &Occasion) -> String {
     }
 }
 
-impl Finding<'_> {
+impl Facts<'_> {
     /// `a message from rank 1, tag 7, on "halo" (...)`.
     pub(super) fn wanted(&self, rank: u32, wanted: &Wanted) -> String {
-        let id = self.communicators.id(rank, wanted.context);
-        let source = wanted
-            .source
-            .map_or("any rank".into(), |source| self.peer(source, id));
+        let id = self.id(rank, wanted.context);
         let (what, tag) = (noun(wanted.kind), tag(wanted.tag));
+        let source = self.peer_or_any(wanted.source, id);
         format!("{what} from {source}, {tag}{}", self.on_described(id))
     }
 
     /// `a message from rank 1, tag 8, 4 bytes, on "halo"`.
     pub(super) fn message(&self, rank: u32, held: &HeldMessage, is_described: bool) -> String {
-        let id = self.communicators.id(rank, held.context);
+        let id = self.id(rank, held.context);
         let source = self.peer(held.source, id);
         let on = match is_described {
             // The source names the communicator.
@@ -51,21 +48,20 @@ impl Finding<'_> {
             true => self.on_described(id),
             false => self.on(id).replacen(" on", ", on", 1),
         };
-        let bytes = held.bytes;
+        let end = format!("{} bytes{on}", held.bytes);
         if !held.collective.is_empty() {
             let collective = printable(&held.collective);
-            return format!("a message of {collective} from {source}, {bytes} bytes{on}");
+            return format!("a message of {collective} from {source}, {end}");
         }
-        let what = noun(held.kind);
-        match (held.tag, partitions(held.kind)) {
-            (None, _) => {
-                format!("partitions from {source}, whose receive was freed, {bytes} bytes{on}")
-            }
-            (Some(tag), Some(partitions)) => {
-                format!("{what} from {source}, tag {tag}, {partitions}, {bytes} bytes{on}")
-            }
-            (Some(tag), None) => format!("{what} from {source}, tag {tag}, {bytes} bytes{on}"),
-        }
+        let Some(tag) = held.tag else {
+            return format!("partitions from {source}, whose receive was freed, {end}");
+        };
+        let partitions = partitions(held.kind);
+        let partitions = partitions.map_or_else(String::new, |it| format!("{it}, "));
+        format!(
+            "{} from {source}, tag {tag}, {partitions}{end}",
+            noun(held.kind)
+        )
     }
 
     /// `rank 6`, or `rank 6 (3 in "halo")` if the communicator numbers it otherwise; `rank 3 of
@@ -84,9 +80,13 @@ impl Finding<'_> {
         }
     }
 
+    pub(super) fn peer_or_any(&self, peer: Option<Peer>, id: Id) -> String {
+        peer.map_or_else(|| "any rank".into(), |peer| self.peer(peer, id))
+    }
+
     /// `MPI_COMM_WORLD`, `"halo"`, or `communicator 5` if it has no name.
     pub(super) fn name(&self, id: Id) -> String {
-        let described = self.communicators.described(id);
+        let described = self.described(id);
         match described.map(|described| described.name.as_str()) {
             None | Some("") => format!("communicator {}", id.context),
             Some(name) if is_plain(name) => name.into(),
@@ -104,9 +104,8 @@ impl Finding<'_> {
 
     /// `, on "halo" (MPI_Comm_split on MPI_COMM_WORLD, 4 ranks)`.
     pub(super) fn on_described(&self, id: Id) -> String {
-        let described = self.communicators.described(id);
         let on = self.on(id).replacen(" on", ", on", 1);
-        match described.filter(|described| !is_plain(&described.name)) {
+        match self.described(id).filter(|it| !is_plain(&it.name)) {
             None => on,
             Some(CommunicatorState { made, size, .. }) if made.is_empty() => {
                 format!("{on} ({size} ranks)")
@@ -133,6 +132,14 @@ pub(super) fn partitions(kind: MessageKind) -> Option<String> {
         MessageKind::Partitioned(Partitions { ready, all }) if all > 0 => {
             Some(format!("{ready} of {all} partitions"))
         }
+        _ => None,
+    }
+}
+
+/// How many partitions are ready of a send that waits for the others.
+pub(super) fn own_partitions(wait: Wait<'_>) -> Option<String> {
+    match wait.operation {
+        Operation::Send { kind, .. } if !kind.is_ready() => partitions(*kind),
         _ => None,
     }
 }
@@ -195,8 +202,7 @@ pub(super) fn call(thread: &ThreadState) -> String {
         return "waits in mpi-lite, outside an MPI call".into();
     }
     let arguments = thread.arguments.iter().map(|words| printable(words));
-    let arguments = arguments.collect::<Vec<_>>().join(", ");
-    format!("{call}({arguments})")
+    format!("{call}({})", Vec::from_iter(arguments).join(", "))
 }
 
 /// Where the program called: `solver.c:41 in exchange`.
@@ -207,18 +213,15 @@ pub(super) fn at(thread: &ThreadState) -> Option<String> {
     let first = thread.frames.first()?;
     let at = address(first);
     let mut frames = thread.frames.iter();
-    match frames.find(|frame| !is_library(&frame.module)) {
-        Some(caller) if is_library(&first.module) => {
-            Some(format!("{at}, called at {}", address(caller)))
-        }
+    match frames.find(|frame| !is_library(frame)) {
+        Some(caller) if is_library(first) => Some(format!("{at}, called at {}", address(caller))),
         _ => Some(at),
     }
 }
 
 /// `solver.c:41 in exchange`, `exchange+0x1f in solver`, or `solver+0x1234`.
 fn address(address: &Address) -> String {
-    let module = address.module.rsplit('/').next().unwrap_or_default();
-    let (module, function) = (printable(module), printable(&address.function));
+    let (module, function) = (printable(file(address)), printable(&address.function));
     match (address.line.is_empty(), function.is_empty()) {
         (false, false) => format!("{} in {function}", printable(&address.line)),
         (false, true) => printable(&address.line),
@@ -227,32 +230,65 @@ fn address(address: &Address) -> String {
     }
 }
 
-/// Returns true for the file of a shared library, `libx.so` or `libx.so.3`.
-fn is_library(module: &str) -> bool {
-    let name = module.rsplit('/').next().unwrap_or_default();
-    name.ends_with(".so") || name.contains(".so.")
+/// The name of the file that holds the code.
+fn file(address: &Address) -> &str {
+    address.module.rsplit('/').next().unwrap_or_default()
+}
+
+/// Returns true for an address in a shared library, `libx.so` or `libx.so.3`.
+fn is_library(address: &Address) -> bool {
+    file(address).ends_with(".so") || file(address).contains(".so.")
 }
 
 /// What a rank does of which no thread waits.
 pub(super) fn computes(state: &RankState) -> String {
     match state.last_call.is_empty() {
         true => "computes".into(),
-        false => {
-            let call = printable(&state.last_call);
-            format!("computes; its last MPI call was {call}")
-        }
+        false => format!(
+            "computes; its last MPI call was {}",
+            printable(&state.last_call)
+        ),
     }
 }
 
 /// What a rank does that does not answer.
 pub(super) fn silent(nature: Nature, process: &ProcessSeen) -> String {
-    let state = printable(&process.state.to_string());
     match nature {
-        Nature::Stopped(_) => format!("is stopped (state {state})"),
-        Nature::Runs => "does not wait in MPI".into(),
-        _ => format!(
-            "does not answer (state {state}, {} ms of processor time in {} ms)",
-            process.used_ms, process.waited_ms
+        Nature::Silent => format!(
+            "does not answer (state {}, {} ms of processor time in {} ms)",
+            shown(process.state),
+            process.used_ms,
+            process.waited_ms
         ),
+        nature => does(nature),
     }
+}
+
+/// What a rank of this nature does.
+pub(super) fn does(nature: Nature) -> String {
+    let (_, words) = nature.words();
+    match nature {
+        Nature::Stopped(state) => format!("{words} (state {})", shown(state)),
+        _ => words.into(),
+    }
+}
+
+/// The state of a process.
+pub(super) fn shown(state: char) -> String {
+    printable(&state.to_string())
+}
+
+/// What several ranks do, from the words for one.
+pub(super) fn in_plural(what: &str) -> String {
+    const WORDS: [(&str, &str); 4] = [
+        ("has ", "have "),
+        ("is ", "are "),
+        ("does ", "do "),
+        ("computes", "compute"),
+    ];
+    let mut found = WORDS.iter().filter_map(|(one, several)| {
+        let rest = what.strip_prefix(one)?;
+        Some(format!("{several}{}", rest.replace("; its ", "; their ")))
+    });
+    found.next().unwrap_or_else(|| what.to_owned())
 }

@@ -7,7 +7,7 @@ mod table;
 
 use mpi_boot::protocol::{Counted, Measure};
 
-use crate::cli::args;
+use crate::cli::values;
 use crate::failure::{Failure, printable};
 use crate::reports::result_file::{self, Opener, ResultFile};
 
@@ -218,7 +218,7 @@ impl Recorder {
     ///
     /// A failure that names the file.
     pub(crate) fn new(
-        wish: &args::Stats,
+        wish: &values::Stats,
         ranks: usize,
         opener: &mut Opener,
     ) -> Result<Recorder, Failure> {

@@ -1,18 +1,17 @@
 //! Process managers that speak PMI: Hydra, Slurm, Flux and their kin.
 //!
 //! They leave the number of a socket in `PMI_FD`, or an address in `PMI_PORT`. Version 1 is lines
-//! of text ([`one`]), version 2 is text in frames ([`two`]). Every manager that speaks version 2
+//! of text, version 2 is text in frames ([`client`]). Every manager that speaks version 2
 //! speaks version 1, too, so far as is known; version 2 is taken where version 1 is refused.
 
+mod client;
 mod fields;
-mod one;
 #[cfg(test)]
 #[expect(
     clippy::disallowed_methods,
     reason = "ranks and their manager are threads"
 )]
 mod tests;
-mod two;
 mod wire;
 
 use std::ffi::OsString;
@@ -21,6 +20,7 @@ use std::os::fd::RawFd;
 use super::BootError;
 use super::managed::Interface;
 use crate::config::Settings;
+use client::Client;
 use wire::Wire;
 
 /// Where the process manager waits, by the environment.
@@ -118,14 +118,14 @@ pub(super) fn connect(place: Place) -> Result<Box<dyn Interface>, BootError> {
         } => (Wire::inherited(fd, name)?, (rank, size), job),
         Place::Port { address, id, name } => {
             let mut wire = Wire::connect(&address, name)?;
-            let who = one::introduce(&mut wire, id)?;
+            let who = client::introduce(&mut wire, id)?;
             (wire, who, String::new())
         }
     };
     let (rank, size) = known;
     let version = Settings::from_environment().map_err(BootError::System)?.pmi;
-    if version != 2 && one::begin(&mut wire)? {
-        return Ok(Box::new(one::One::new(wire, rank, size)?));
+    if version != 2 && client::begin(&mut wire)? {
+        return Ok(Box::new(Client::one(wire, rank, size)?));
     }
-    Ok(Box::new(two::Two::new(wire, rank, &job)?))
+    Ok(Box::new(Client::two(wire, rank, &job)?))
 }

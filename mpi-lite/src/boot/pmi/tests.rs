@@ -7,8 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use super::one;
-use super::two::Two;
+use super::client::{self, Client};
 use super::wire::Wire;
 use crate::boot::managed::{Interface, Managed};
 use crate::boot::{Asked, BootError};
@@ -136,12 +135,12 @@ type Serve = fn(&Mutex<Job>, &UnixStream);
 type Connect = fn(Wire, u32, u32) -> Result<Box<dyn Interface>, BootError>;
 
 const ONE: (Serve, Connect) = (serve_one, |mut wire, rank, size| {
-    assert!(one::begin(&mut wire)?);
-    Ok(Box::new(one::One::new(wire, rank, size)?))
+    assert!(client::begin(&mut wire)?);
+    Ok(Box::new(Client::one(wire, rank, size)?))
 });
 const TWO: (Serve, Connect) = (
     |job, rank| serve_two(job, rank),
-    |wire, rank, _| Ok(Box::new(Two::new(wire, rank, "7.0")?)),
+    |wire, rank, _| Ok(Box::new(Client::two(wire, rank, "7.0")?)),
 );
 
 /// Starts `size` ranks that do `what`. Returns the job, when all have ended, and what they made.
@@ -286,10 +285,10 @@ fn a_manager_that_refuses_version_1_is_asked_for_version_2() {
     theirs
         .write_all(b"cmd=response_to_init rc=-1 pmi_version=2\n")
         .unwrap();
-    assert!(!one::begin(&mut wire).unwrap());
+    assert!(!client::begin(&mut wire).unwrap());
     let refusal = b"cmd=response_to_init rc=-1 pmi_version=1 pmi_subversion=1\n";
     theirs.write_all(refusal).unwrap();
-    let error = Two::new(wire, 0, "1.0").unwrap_err().to_string();
+    let error = Client::two(wire, 0, "1.0").unwrap_err().to_string();
     assert!(error.contains("neither PMI 1 nor PMI 2"), "{error}");
 }
 
@@ -299,7 +298,7 @@ fn nonsense_of_a_manager_is_an_error_that_shows_it() {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         let mut wire = Wire::over(ours.into(), "a manager", None);
         theirs.write_all(answer.as_bytes()).unwrap();
-        let error = one::begin(&mut wire).unwrap_err().to_string();
+        let error = client::begin(&mut wire).unwrap_err().to_string();
         assert!(
             error.contains("a manager, which started this rank, answered"),
             "{error}"
@@ -310,7 +309,7 @@ fn nonsense_of_a_manager_is_an_error_that_shows_it() {
     let wire = Wire::over(ours.into(), "a manager", None);
     theirs.write_all(b"cmd=x rc=0\nabcdef").unwrap();
     assert!(matches!(
-        Two::new(wire, 0, ""),
+        Client::two(wire, 0, ""),
         Err(BootError::Manager { .. })
     ));
 }
@@ -321,7 +320,7 @@ fn a_manager_that_is_gone_is_an_error() {
     let mut wire = Wire::over(ours.into(), "a manager", None);
     drop(theirs);
     assert!(matches!(
-        one::begin(&mut wire),
+        client::begin(&mut wire),
         Err(BootError::ManagerGone { .. })
     ));
 }
@@ -339,21 +338,21 @@ fn silent_after(answers: &[&str]) -> (Wire, UnixStream) {
 #[test]
 fn a_manager_that_is_silent_is_an_error_that_names_it_and_the_command() {
     let (mut wire, _theirs) = silent_after(&[]);
-    let error = one::begin(&mut wire).unwrap_err().to_string();
+    let error = client::begin(&mut wire).unwrap_err().to_string();
     assert!(error.contains("a manager, which"), "{error}");
     assert!(error.contains("has not answered 'cmd=init'"), "{error}");
     let refusal = "cmd=response_to_init rc=-1 pmi_version=2\n";
     let (mut wire, _theirs) = silent_after(&[refusal]);
-    assert!(!one::begin(&mut wire).unwrap());
-    let error = Two::new(wire, 0, "1.0").unwrap_err().to_string();
+    assert!(!client::begin(&mut wire).unwrap());
+    let error = Client::two(wire, 0, "1.0").unwrap_err().to_string();
     assert!(error.contains("has not answered 'cmd=init'"), "{error}");
     let begun = "cmd=response_to_init rc=0\n";
     let (wire, _theirs) = silent_after(&[begun, "    12cmd=fulli"]);
-    let error = Two::new(wire, 0, "1.0").unwrap_err().to_string();
+    let error = Client::two(wire, 0, "1.0").unwrap_err().to_string();
     assert!(error.contains("has not answered 'cmd=fullinit'"), "{error}");
     let ready = ["cmd=appnum appnum=0\n", "cmd=my_kvsname kvsname=x\n"];
     let (wire, _theirs) = silent_after(&ready);
-    let mut manager = one::One::new(wire, 0, 2).unwrap();
+    let mut manager = Client::one(wire, 0, 2).unwrap();
     let error = manager.put("key", "a-secret").unwrap_err().to_string();
     assert!(error.contains("has not answered 'cmd=put'"), "{error}");
     assert!(!error.contains("a-secret"), "{error}");
@@ -366,7 +365,7 @@ fn what_a_manager_refuses_is_named_without_its_value() {
     let refusal = frame("cmd=kvs-put-response;rc=1;errmsg=no room;");
     let begun = "cmd=response_to_init rc=0\n";
     let (wire, _theirs) = silent_after(&[begun, &full, &refusal]);
-    let mut manager = Two::new(wire, 0, "1.0").unwrap();
+    let mut manager = Client::two(wire, 0, "1.0").unwrap();
     let error = manager.put("key", "a-secret").unwrap_err().to_string();
     assert!(error.contains("refused 'cmd=kvs-put': no room"), "{error}");
     assert!(!error.contains("a-secret"), "{error}");

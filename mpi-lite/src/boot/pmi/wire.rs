@@ -190,7 +190,7 @@ fn connect(address: &str, patience: Duration) -> io::Result<TcpStream> {
 }
 
 /// The command of a request, without its values: the key of the job is among them.
-pub(super) fn command(request: &str) -> &str {
+fn command(request: &str) -> &str {
     let request = request.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ');
     let end = request.find([' ', ';', '\n']);
     &request[..end.unwrap_or(request.len())]

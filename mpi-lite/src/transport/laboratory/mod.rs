@@ -1,8 +1,8 @@
 //! The laboratory: transports that are there to be compared with `rmpp` and `tcp`. They exist with
 //! the feature `laboratory` alone.
 //!
-//! Each is a [`Pipe`](pipe::Pipe), a packet protocol that carries streams of bytes. [`Piped`] puts
-//! messages on it, by [`streams`](super::streams), and makes it a guest of UDP. `tcp-trc` is of the
+//! Each is a `Pipe`, a packet protocol that carries streams of bytes. [`Piped`] puts
+//! messages on it, by `streams`, and makes it a guest of UDP. `tcp-trc` is of the
 //! laboratory, too; it has no file of its own, for it is `tcp` with more connections
 //! ([`Sharing::Channel`](super::tcp::Sharing)).
 //!
