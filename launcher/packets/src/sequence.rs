@@ -38,9 +38,7 @@ struct Arrow {
 #[derive(Debug)]
 struct Pending {
     from: u32,
-    to: u32,
-    bytes: u32,
-    kept: Vec<u8>,
+    record: Record,
     arrows: Range<usize>,
 }
 
@@ -89,9 +87,7 @@ impl Diagram {
                 if !arrows.is_empty() {
                     self.pending.push(Pending {
                         from,
-                        to: record.peer,
-                        bytes: record.bytes,
-                        kept: record.kept.clone(),
+                        record: record.clone(),
                         arrows,
                     });
                 }
@@ -132,10 +128,11 @@ impl Diagram {
     /// it is the one that was sent last: an earlier one is more likely lost.
     fn receive(&mut self, rank: u32, record: &Record) -> bool {
         let is_it = |pending: &Pending| {
-            let both = pending.kept.len().min(record.kept.len());
-            (pending.from, pending.to) == (record.peer, rank)
-                && pending.bytes == record.bytes
-                && pending.kept[..both] == record.kept[..both]
+            let sent = &pending.record;
+            let both = sent.kept.len().min(record.kept.len());
+            (pending.from, sent.peer) == (record.peer, rank)
+                && sent.bytes == record.bytes
+                && sent.kept[..both] == record.kept[..both]
         };
         let Some(place) = self.pending.iter().rposition(is_it) else {
             return false;
