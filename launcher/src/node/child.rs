@@ -100,10 +100,6 @@ pub(super) struct Child<'a> {
 impl Child<'_> {
     /// Makes the process. It dies with us, and has the signal mask and the limits that we were
     /// started with. Returns when it executes its program.
-    ///
-    /// # Errors
-    ///
-    /// The system's reason: of making the process, of setting it up, or of executing the file.
     pub(super) fn start(&self) -> Result<Pid, Stopped> {
         let launcher = getpid();
         let program = Exec::new(self.program, &self.environment);

@@ -43,7 +43,6 @@ use crate::reports::stall::source::Source;
 use crate::wire::{Ended, OUTPUT_WINDOW, Order, Report};
 
 use channel::Outgoing;
-use ending::Ending;
 use input::RankInput;
 use lines::LINE_MAX;
 use memory::Memory;
@@ -64,6 +63,16 @@ const SCRATCH: usize = 64 << 10;
 /// The most bytes of output that a node has on the way: what is read last may pass the window, with
 /// the begun line before it.
 pub const OUTPUT_ON_THE_WAY_MAX: usize = OUTPUT_WINDOW + LINE_MAX + SCRATCH;
+
+/// How the end of the ranks is coming along.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    NotYet,
+    /// SIGTERM has been sent; SIGKILL follows at this time.
+    Asked(Instant),
+    /// SIGKILL has been sent.
+    Killed,
+}
 
 /// The part of the launcher on one machine.
 #[derive(Debug)]
@@ -106,10 +115,10 @@ impl Node {
         Node {
             inherited,
             ranks: Vec::new(),
-            shortage: Shortage::new(),
+            shortage: Shortage::below("/".into()),
             job: None,
             pmi: None,
-            strangers: Strangers::new(),
+            strangers: Strangers::below("/proc".into()),
             input: None,
             memory: Memory::default(),
             reports: VecDeque::new(),
@@ -288,10 +297,8 @@ impl Node {
             if rank.channel.paused_until().is_some_and(|at| at <= now) {
                 rank.channel.flush();
             }
-            if rank
-                .stopped_since
-                .is_some_and(|since| since + STOPPED_FOR <= now)
-            {
+            let has_waited = |since| since + STOPPED_FOR <= now;
+            if rank.stopped_since.is_some_and(has_waited) {
                 rank.stopped_since = None;
                 self.reports.push_back(Report::Stopped { rank: rank.rank });
             }
@@ -311,18 +318,18 @@ impl Node {
             self.settle(now);
             return false;
         };
+        let rank = &mut self.ranks[place];
         let ended = match status {
             WaitStatus::Exited(_, code) => Ended::Exited(code),
             WaitStatus::Signaled(_, signal, _) => self.shortage.explain(signal),
             WaitStatus::Stopped(..) => {
                 let is_known = self.is_paused || self.ending != Ending::NotYet;
-                self.ranks[place].stopped_since = (!is_known).then_some(now);
-                self.ranks[place].stopped_at = Some(now);
+                rank.stopped_since = (!is_known).then_some(now);
+                rank.stopped_at = Some(now);
                 return true;
             }
             _ => {
-                self.ranks[place].stopped_since = None;
-                self.ranks[place].stopped_at = None;
+                (rank.stopped_since, rank.stopped_at) = (None, None);
                 return true;
             }
         };

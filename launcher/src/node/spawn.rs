@@ -123,11 +123,8 @@ pub(super) struct Role {
 }
 
 impl Program {
-    /// A program in a file, or in memory, with its arguments and variables.
-    ///
-    /// # Errors
-    ///
-    /// `InvalidInput` if one of them has a byte 0.
+    /// A program in a file, or in memory, with its arguments and variables. None of them may have a
+    /// byte 0.
     pub(super) fn new(
         (file, memory): (PathBuf, Option<InMemory>),
         arguments: Vec<OsString>,
@@ -162,10 +159,6 @@ impl Program {
     }
 
     /// Starts one rank. Its group is announced to the guard.
-    ///
-    /// # Errors
-    ///
-    /// The system's reason: of making descriptors or the process, or of executing the file.
     pub(super) fn spawn(
         &self,
         role: Role,

@@ -51,11 +51,8 @@ impl Node {
     fn try_start(&mut self, start: &Start) -> Result<(), Failure> {
         self.check_descriptors(start, DESCRIPTORS_PER_RANK)?;
         self.job = Some(Assigner::new(start, self.inherited.files.0)?);
-        let programs = start.programs.iter();
-        let programs: Result<Vec<Program>, Failure> = programs
-            .map(|program| self.program(start, program))
-            .collect();
-        let programs = programs?;
+        let programs = start.programs.iter().map(|it| self.program(start, it));
+        let programs: Vec<Program> = programs.collect::<Result<_, Failure>>()?;
         check_other_mpis(start, &programs)?;
         let bound = Bound::new(start)?;
         self.reports.extend(bound.reports(start));
@@ -109,12 +106,9 @@ impl Node {
         for (name, value) in &environment.variables {
             environment::set(&mut variables, &bytes_to_os(name), &bytes_to_os(value));
         }
-        let path = variables
-            .iter()
-            .find(|(name, _)| name == "PATH")
-            .map(|(_, value)| &**value);
+        let path = variables.iter().find(|(name, _)| name == "PATH");
         let first = program.path.as_ref().map(|path| bytes_to_os(path));
-        let path = program::search_path(first.as_deref(), path);
+        let path = program::search_path(first.as_deref(), path.map(|(_, value)| &**value));
         let (file, memory) = self.find_program(program, &directory, path.as_deref())?;
         let first = start.libraries.as_ref().map(|path| bytes_to_os(path));
         add_library_path(&mut variables, first);
@@ -142,7 +136,13 @@ impl Node {
             Err(failure) if failure.code == NOT_FOUND => failure,
             found => return Ok((found?, None)),
         };
-        if let Some(memory) = self.sent_program(program)? {
+        if let Some(memory) = self.memory.program(program.number) {
+            let memory = memory.map_err(|reason| {
+                let shown = printable(&name.to_string_lossy());
+                Failure::launch(format!(
+                    "--preload: there is no memory for program '{shown}': {reason}"
+                ))
+            })?;
             return Ok((memory.path(), Some(memory)));
         }
         let base = Path::new(&name).file_name();
@@ -151,17 +151,6 @@ impl Node {
             Some(found) => Ok((found, None)),
             None => Err(missing),
         }
-    }
-
-    /// The program as `mpirun` has sent it, if it has.
-    fn sent_program(&self, program: &wire::Program) -> Result<Option<InMemory>, Failure> {
-        let memory = self.memory.program(program.number).transpose();
-        memory.map_err(|reason| {
-            let shown = printable(&bytes_to_os(&program.file).to_string_lossy());
-            Failure::launch(format!(
-                "--preload: there is no memory for program '{shown}': {reason}"
-            ))
-        })
     }
 
     /// Gives a rank that is in Init its assignment, and what the ranks of the node share.
@@ -209,10 +198,9 @@ impl Node {
             .as_ref()
             .expect("set before the first rank is started");
         let mut variables = assigner.variables(place);
-        let pmi = match &mut self.pmi {
-            Some(pmi) => Some(pmi.open(rank, start, &mut variables)?),
-            None => None,
-        };
+        let pmi = self.pmi.as_mut();
+        let pmi = pmi.map(|pmi| pmi.open(rank, start, &mut variables));
+        let pmi = pmi.transpose()?;
         let role = Role {
             variables,
             pmi,
@@ -224,16 +212,12 @@ impl Node {
         let (_, limit) = self.inherited.files;
         let per_rank = DESCRIPTORS_PER_RANK + 1 + u64::from(self.pmi.is_some());
         let has_room = descriptors(per_rank, start.ranks.len()) <= limit;
-        let group = if has_room {
-            Group::of(spawned.pid)
-        } else {
-            Group::by_number(spawned.pid)
+        let group = match has_room {
+            true => Group::of(spawned.pid),
+            false => Group::by_number(spawned.pid),
         };
-        Ok(RankProcess::new(
-            rank,
-            spawned,
-            has_own_group.then_some(group),
-        )?)
+        let group = has_own_group.then_some(group);
+        Ok(RankProcess::new(rank, spawned, group)?)
     }
 }
 
@@ -358,12 +342,8 @@ fn add_library_path(variables: &mut Vec<Variable>, first: Option<OsString>) {
     let present = present.map(|(_, value)| value.clone());
     let own = own_library_directory().map(OsString::from);
     let own = own.filter(|own| first.as_ref() != Some(own));
-    let all = [first, present, own];
-    let all: Vec<OsString> = all
-        .into_iter()
-        .flatten()
-        .filter(|it| !it.is_empty())
-        .collect();
+    let all = [first, present, own].into_iter().flatten();
+    let all: Vec<OsString> = all.filter(|it| !it.is_empty()).collect();
     if !all.is_empty() {
         environment::set(variables, name, &all.join(OsStr::new(":")));
     }
@@ -373,10 +353,8 @@ fn add_library_path(variables: &mut Vec<Variable>, first: Option<OsString>) {
 fn own_library_directory() -> Option<PathBuf> {
     let own = std::env::current_exe().ok()?;
     let directory = own.parent()?.parent()?.join("lib");
-    directory
-        .join("libmpi_abi.so.1")
-        .exists()
-        .then_some(directory)
+    let is_there = directory.join("libmpi_abi.so.1").exists();
+    is_there.then_some(directory)
 }
 
 /// Why a rank could not be made: the file cannot be executed, the system is out of something, or it
