@@ -86,9 +86,7 @@ impl Results {
             }
         }
         if let Some(capture) = self.capture.take() {
-            let written = capture.finish();
-            closing.notes.extend(written.notes);
-            closing.losses.extend(written.losses);
+            capture.finish(&mut closing);
         }
         closing
     }
