@@ -173,7 +173,8 @@ impl<'a> Search<'_, 'a> {
         wait.is_for_message() && !self.is_full() && self.is_stuck(wait.rank)
     }
 
-    /// Finds and marks the ranks without a reason whose waits end in these ranks, the nearest first.
+    /// Finds and marks the ranks without a reason whose waits end in these ranks, the nearest
+    /// first.
     fn follow(&mut self, ends: &[u32], with_any: bool) -> Vec<Link<'a>> {
         let mut links = Vec::new();
         let mut seen = vec![false; self.graph.nodes.len()];
@@ -206,8 +207,9 @@ impl<'a> Search<'_, 'a> {
         links
     }
 
-    /// Returns true if the rank of a wait needs a reason, and has one in its wait for another. A rank
-    /// in Finalize waits for all, so it is named for those alone that keep the job from its end.
+    /// Returns true if the rank of a wait needs a reason, and has one in its wait for another. A
+    /// rank in Finalize waits for all, so it is named for those alone that keep the job from its
+    /// end.
     fn counts(&self, first: usize, on: usize) -> bool {
         let rank = self.facts.waits[first].rank as usize;
         let natures = (self.facts.natures[rank], self.facts.natures[on]);

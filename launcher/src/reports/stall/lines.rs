@@ -13,7 +13,7 @@ use super::ranks::{ITEMS_MAX, in_words, list};
 use super::waits::{Mail, Wait};
 use super::words::{
     at, call, collective, computes, does, duration, in_plural, is_plain, noun, own_partitions,
-    silent,
+    silent, tag,
 };
 use crate::failure::{printable, printable_line};
 
@@ -138,16 +138,12 @@ fn at_blocking(attendance: &Attendance) -> String {
 
 /// `ranks 0-2 have begun it, rank 3 has not`.
 fn at_request([come, missing, unknown]: &Attendance) -> String {
-    let have = |ranks: &str| match ranks.starts_with("ranks") {
-        true => "have",
-        false => "has",
+    let have = |ranks: &String, what: &str| match ranks.starts_with("ranks") {
+        true => format!("{ranks} have {what}"),
+        false => format!("{ranks} has {what}"),
     };
-    let come = come
-        .iter()
-        .map(|ranks| format!("{ranks} {} begun it", have(ranks)));
-    let missing = missing
-        .iter()
-        .map(|ranks| format!("{ranks} {} not", have(ranks)));
+    let come = come.iter().map(|ranks| have(ranks, "begun it"));
+    let missing = missing.iter().map(|ranks| have(ranks, "not"));
     let unknown = unknown.iter().map(|ranks| format!("not known: {ranks}"));
     Vec::from_iter(come.chain(missing).chain(unknown)).join(", ")
 }
@@ -166,10 +162,9 @@ impl<'a> Lines<'_, 'a> {
         vec![match &seen.doing {
             Doing::State(state) if !state.threads.is_empty() => return self.threads(rank, state),
             Doing::State(state) => {
-                let held = self.held(rank, state).into_iter().map(Line::below);
-                return std::iter::once(Line::new(computes(state)))
-                    .chain(held)
-                    .collect();
+                let mut lines = vec![Line::new(computes(state))];
+                lines.extend(self.held(rank, state).into_iter().map(Line::below));
+                return lines;
             }
             Doing::Silent(process) => Line {
                 ms: process.stopped_ms,
@@ -239,22 +234,15 @@ impl<'a> Lines<'_, 'a> {
             Operation::Incoming(held) => {
                 format!("the rest of {}", facts.message(rank, held, true))
             }
-            Operation::Send {
-                dest,
-                tag,
-                bytes,
-                kind,
-                ..
-            } => {
-                let id = wait.id?;
-                let (dest, on) = (facts.peer(*dest, id), facts.on_described(id));
-                let what = noun(*kind);
+            Operation::Send { bytes, .. } => {
+                let mail = wait.mail()?;
+                let (what, tag, on) = (noun(mail.kind), tag(mail.tag), facts.on_described(mail.id));
+                let dest = facts.peer_or_any(mail.peer, mail.id);
                 match own_partitions(wait) {
                     Some(partitions) => format!(
-                        "its own partitions of {what} to {dest}, tag {tag}{on}: {partitions} are \
-                         ready"
+                        "its own partitions of {what} to {dest}, {tag}{on}: {partitions} are ready"
                     ),
-                    None => format!("{dest} to receive {what} with tag {tag}, {bytes} bytes{on}"),
+                    None => format!("{dest} to receive {what} with {tag}, {bytes} bytes{on}"),
                 }
             }
             Operation::Collective { name, .. } => {
