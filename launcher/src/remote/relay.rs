@@ -12,8 +12,7 @@ use super::ssh;
 use super::streams::Streams;
 use crate::node::Inherited;
 use crate::poll::{Interests, Token};
-use crate::remote::passage::{Down, PASSAGE_CHUNK, Up};
-use crate::wire::{Ended, Report};
+use crate::wire::{Down, Ended, PASSAGE_CHUNK, Report, Up};
 
 /// How long the hosts below may take to end when `mpirun` is gone.
 const FAREWELL: Duration = Duration::from_secs(3);
