@@ -441,7 +441,7 @@ impl Server {
             Report::InputClosed => self.input.close(node),
             Report::Counters { rank, counters } => {
                 if let Some(recorder) = &mut self.results.recorder {
-                    recorder.statistics().hear(rank, &counters);
+                    recorder.statistics.hear(rank, &counters);
                 }
             }
             Report::Signalled { signal } if signal == Signal::SIGQUIT as i32 => {
@@ -451,7 +451,7 @@ impl Server {
             report => {
                 let recorder = self.results.recorder.as_mut();
                 if let (Report::Init { rank }, Some(recorder)) = (&report, recorder) {
-                    recorder.statistics().begin(*rank);
+                    recorder.statistics.begin(*rank);
                 }
                 if matches!(report, Report::Quiet | Report::Lost { .. }) {
                     self.input.close(node);
@@ -519,7 +519,7 @@ impl Server {
             self.output.say(&line);
         }
         if let Some(record) = &mut self.results.stall_record
-            && let Err(line) = record.write(&stall::json(snapshot))
+            && let Err(line) = record.write_whole(format!("{}\n", stall::json(snapshot)).as_bytes())
         {
             self.job.lose_result(line);
         }

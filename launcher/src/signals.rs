@@ -13,8 +13,6 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
-use crate::wire::Ended;
-
 /// What the launcher wants to know about; the rest keeps its usual effect.
 const WATCHED: [Signal; 9] = [
     Signal::SIGCHLD,
@@ -53,15 +51,17 @@ pub struct Inherited {
     pub ignored: SigSet,
 }
 
-impl Inherited {
+impl Default for Inherited {
     /// Nothing is blocked or ignored.
-    pub fn nothing() -> Inherited {
+    fn default() -> Inherited {
         Inherited {
             blocked: SigSet::empty(),
             ignored: SigSet::empty(),
         }
     }
+}
 
+impl Inherited {
     /// Runs in a child: gives it what we were started with. It hears interrupts even so: a shell
     /// starts what it does not wait for with SIGINT ignored, but we take it and pass it on. How
     /// SIGPIPE was, we cannot know: our runtime ignores it before we run. Makes system calls alone.
@@ -97,7 +97,7 @@ impl Signals {
     /// system's reason (no descriptors are left).
     pub fn watch() -> nix::Result<Signals> {
         let mut watched = SigSet::from_iter(WATCHED);
-        let mut inherited = Inherited::nothing();
+        let mut inherited = Inherited::default();
         for number in WATCHED {
             if set_action(number, SigHandler::SigDfl)? {
                 inherited.ignored.add(number);
@@ -191,7 +191,7 @@ impl Children {
             match waitpid(None, Some(flags)) {
                 Ok(status) => {
                     let Some(pid) = status.pid() else { return true };
-                    if Ended::of(status).is_some() {
+                    if matches!(status, WaitStatus::Exited(..) | WaitStatus::Signaled(..)) {
                         self.strangers.retain(|stranger| *stranger != pid);
                     }
                     take(pid, status);

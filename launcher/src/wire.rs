@@ -19,7 +19,6 @@ use serde_bytes::ByteBuf;
 use crate::failure::printable;
 use crate::node::binding;
 use crate::pmi;
-use crate::reports::stall::ProcessSeen;
 
 /// The line that starts the frames of the agent.
 pub const MAGIC: &[u8] = b"\x01mpi-lite agent 9\n";
@@ -238,6 +237,21 @@ pub enum Answer {
     Ended,
     /// It has not answered in time.
     Silent(ProcessSeen),
+    /// Its host did not answer in time, or sent an answer that makes no sense. No node says this.
+    Unknown,
+}
+
+/// What the system says about the process of a rank that does not answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessSeen {
+    /// The state as in `/proc/PID/stat`: `R`, `S`, `D`, `T`, `t`, `Z`; a blank if it is not known.
+    pub state: char,
+    /// For how long it has been stopped, if it is, in milliseconds.
+    pub stopped_ms: Option<u64>,
+    /// Processor time that it used while it was waited for, in milliseconds.
+    pub used_ms: u64,
+    /// How long it was waited for, in milliseconds.
+    pub waited_ms: u64,
 }
 
 /// How a rank ended.

@@ -1,5 +1,5 @@
-//! `mpicc` and, under their names, the wrappers for the other languages. Also `mpi-packets`: the most
-//! of a small program is Rust's standard library, so an installation has one program for both.
+//! `mpicc`, under their names the wrappers for the other languages, and `mpi-packets`: the most of
+//! a small program is Rust's standard library, so an installation has one program for both.
 
 use std::ffi::OsString;
 use std::path::Path;

@@ -15,8 +15,8 @@ use crate::named;
 #[derive(Debug, Default)]
 pub(crate) struct Merge {
     sources: Vec<(BufReader<File>, Rc<Preamble>)>,
-    /// The next record of each source. What is sent comes before what is received.
-    next: BTreeMap<(u64, Way, usize), Record>,
+    /// The next record of each source. What is sent comes before what is received at that time.
+    next: BTreeMap<(u64, Way, u32, usize), Record>,
     /// The ranks that recorded.
     pub(crate) ranks: BTreeSet<u32>,
     /// Those that could not write all their records.
@@ -43,10 +43,8 @@ impl Merge {
     /// Adds the files of a folder. Whatever else somebody has put there is left out, and opening
     /// it neither waits nor has an effect.
     fn add_folder(&mut self, folder: &Path) -> io::Result<()> {
-        let entries = fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path()));
-        let mut paths: Vec<_> = entries.collect::<io::Result<_>>()?;
-        paths.sort();
-        for path in paths {
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
             if !fs::symlink_metadata(&path)?.is_file() {
                 continue;
             }
@@ -84,7 +82,8 @@ impl Merge {
     fn read(&mut self, source: usize) {
         let (file, preamble) = &mut self.sources[source];
         if let Some(record) = Record::read(file, preamble.addresses.len()) {
-            self.next.insert((record.time, record.way, source), record);
+            let turn = (record.time, record.way, preamble.rank, source);
+            self.next.insert(turn, record);
         }
     }
 }
@@ -93,7 +92,7 @@ impl Iterator for Merge {
     type Item = (Rc<Preamble>, Record);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let ((_, _, source), record) = self.next.pop_first()?;
+        let ((.., source), record) = self.next.pop_first()?;
         self.read(source);
         Some((Rc::clone(&self.sources[source].1), record))
     }

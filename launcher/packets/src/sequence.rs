@@ -1,7 +1,7 @@
 //! A sequence diagram of the first packets of a job, as SVG: one vertical line per rank, time
 //! downwards, an arrow per packet from where it was sent to where it was received.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::ops::Range;
 
@@ -38,9 +38,7 @@ struct Arrow {
 #[derive(Debug)]
 struct Pending {
     from: u32,
-    to: u32,
-    bytes: u32,
-    kept: Vec<u8>,
+    record: Record,
     arrows: Range<usize>,
 }
 
@@ -89,9 +87,7 @@ impl Diagram {
                 if !arrows.is_empty() {
                     self.pending.push(Pending {
                         from,
-                        to: record.peer,
-                        bytes: record.bytes,
-                        kept: record.kept.clone(),
+                        record: record.clone(),
                         arrows,
                     });
                 }
@@ -132,10 +128,11 @@ impl Diagram {
     /// it is the one that was sent last: an earlier one is more likely lost.
     fn receive(&mut self, rank: u32, record: &Record) -> bool {
         let is_it = |pending: &Pending| {
-            let both = pending.kept.len().min(record.kept.len());
-            (pending.from, pending.to) == (record.peer, rank)
-                && pending.bytes == record.bytes
-                && pending.kept[..both] == record.kept[..both]
+            let sent = &pending.record;
+            let both = sent.kept.len().min(record.kept.len());
+            (pending.from, sent.peer) == (record.peer, rank)
+                && sent.bytes == record.bytes
+                && sent.kept[..both] == record.kept[..both]
         };
         let Some(place) = self.pending.iter().rposition(is_it) else {
             return false;
@@ -163,8 +160,9 @@ impl Diagram {
         ] {
             svg = svg.replace(name, &pixels.to_string());
         }
-        let lanes: BTreeMap<_, _> = ranks.iter().zip((LEFT..).step_by(LANE)).collect();
-        for (rank, x) in &lanes {
+        let x_of = |rank: u32| LEFT + LANE * ranks.range(..rank).count();
+        for rank in &ranks {
+            let x = x_of(*rank);
             let _ = write!(
                 svg,
                 "<line class=\"lane\" x1=\"{x}\" y1=\"{}\" x2=\"{x}\" y2=\"{}\"/>\n\
@@ -175,7 +173,7 @@ impl Diagram {
             );
         }
         self.draw_times(&mut svg);
-        let ends = |arrow: &Arrow| (lanes[&arrow.from], lanes[&arrow.to]);
+        let ends = |arrow: &Arrow| (x_of(arrow.from), x_of(arrow.to));
         for arrow in &self.arrows {
             self.draw_arrow(&mut svg, arrow, ends(arrow));
         }
@@ -320,10 +318,18 @@ fn y_of(row: usize) -> usize {
 fn time_in_words(nanos: u64) -> String {
     match nanos as f64 {
         0.0 => "0".into(),
-        time if time < 1e6 => format!("{:.1} µs", time / 1e3),
-        time if time < 1e9 => format!("{:.3} ms", time / 1e6),
-        time => format!("{:.4} s", time / 1e9),
+        time if time < 1e6 => decimal(time / 1e3, 1) + " µs",
+        time if time < 1e9 => decimal(time / 1e6, 3) + " ms",
+        time => decimal(time / 1e9, 4) + " s",
     }
+}
+
+/// A number that is not negative, with these decimal places. The standard library's own way has 12
+/// kB in an installed program.
+fn decimal(number: f64, places: usize) -> String {
+    let one = 10_u64.pow(places as u32);
+    let rounded = (number * one as f64).round() as u64;
+    format!("{}.{:0places$}", rounded / one, rounded % one)
 }
 
 /// The points of an arrow's head.
@@ -333,7 +339,8 @@ fn head(from: (f64, f64), to: (f64, f64)) -> String {
     let (dx, dy) = (dx / len, dy / len);
     let wing = |side: f64| (to.0 - 8.0 * dx - side * dy, to.1 - 8.0 * dy + side * dx);
     let points = [to, wing(3.5), wing(-3.5)];
-    points.map(|(x, y)| format!("{x:.1},{y:.1}")).join(" ")
+    let points = points.map(|(x, y)| [decimal(x, 1), decimal(y, 1)].join(","));
+    points.join(" ")
 }
 
 /// The path of a cross.

@@ -62,7 +62,7 @@ fn records_that_are_named_become_both_files_in_order_of_time() {
     record(folder.path(), 0, false, &[1, 3]);
     record(folder.path(), 1, false, &[2, 4]);
     let said = run(&folder, "--packets p --sequence s it.1.0 it.0.0");
-    assert_eq!(said, (Some(0), limits(&[1, 0])));
+    assert_eq!(said, (Some(0), limits(&[0, 1])));
     let file = fs::read(folder.path().join("p")).unwrap();
     assert!(file.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]));
     let svg = fs::read_to_string(folder.path().join("s")).unwrap();

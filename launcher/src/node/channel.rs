@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use mpi_boot::protocol::{self, CARD_MAX, Frames, FromRank, PROTOCOL, RANK_FRAME_MAX, ToRank};
 use mpi_boot::shared::Shared;
+use mpi_boot::state::STATE_MAX;
 use nix::errno::Errno;
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 use nix::unistd::read;
@@ -68,11 +69,12 @@ impl Outgoing {
             .collect();
         let rights = [ControlMessage::ScmRights(&beside)];
         let is_last = beside.len() < DESCRIPTORS_PER_MESSAGE;
-        let bytes = if is_last {
-            &self.bytes[self.sent..]
+        let end = if is_last {
+            self.bytes.len()
         } else {
-            &self.bytes[self.sent..=self.sent]
+            self.sent + 1
         };
+        let bytes = &self.bytes[self.sent..end];
         let sent = sendmsg::<()>(
             stream.as_raw_fd(),
             &[IoSlice::new(bytes)],
@@ -95,19 +97,11 @@ pub(super) struct Channel {
     /// When to try again what too many descriptors on the way hindered.
     paused_until: Option<Instant>,
     course: Course,
-    described: Described,
+    /// The last [`ToRank::Describe`] has not been answered.
+    is_asked: bool,
+    /// The question that is to follow then: a rank that does not read gets no more of them.
+    next: Option<u32>,
     is_closed: bool,
-}
-
-/// What became of the last [`ToRank::Describe`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Described {
-    /// The rank has answered all that it was asked.
-    Answered,
-    /// It has been sent, and not been answered.
-    Asked,
-    /// As `Asked`, and this question is to follow: a rank that does not read gets no more of them.
-    AskedAndNext(u32),
 }
 
 impl Channel {
@@ -119,7 +113,8 @@ impl Channel {
             outgoing: VecDeque::new(),
             paused_until: None,
             course: Course::default(),
-            described: Described::Answered,
+            is_asked: false,
+            next: None,
             is_closed: false,
         })
     }
@@ -147,11 +142,8 @@ impl Channel {
         self.paused_until
     }
 
-    /// Reads what the rank has sent, by way of `scratch`. Returns its messages.
-    ///
-    /// # Errors
-    ///
-    /// What the rank did wrong; the channel is closed then.
+    /// Reads what the rank has sent, by way of `scratch`. Returns its messages, or what the rank
+    /// did wrong; the channel is closed then.
     pub(super) fn receive(&mut self, scratch: &mut [u8]) -> Result<Vec<FromRank>, String> {
         let mut messages = Vec::new();
         let mut has_more = true;
@@ -212,18 +204,18 @@ impl Channel {
                 "gave a card of {} bytes ({CARD_MAX} at most)",
                 card.len()
             )),
-            FromRank::State { state, .. } => limits::check_of_rank(state).map(|()| course),
+            FromRank::State { state, .. } => limits::check(state, STATE_MAX).map(|()| course),
             _ => Ok(course),
         }
     }
 
     /// Asks the rank what it does, once it has answered what it was asked before.
     pub(super) fn describe(&mut self, question: u32) {
-        if self.described == Described::Answered {
-            self.described = Described::Asked;
-            self.send(Outgoing::new(&ToRank::Describe(question)));
+        if self.is_asked {
+            self.next = Some(question);
         } else {
-            self.described = Described::AskedAndNext(question);
+            self.is_asked = true;
+            self.send(Outgoing::new(&ToRank::Describe(question)));
         }
     }
 
@@ -231,8 +223,9 @@ impl Channel {
     /// not been asked anything.
     fn ask_next(&mut self, message: &FromRank) {
         if let FromRank::State { .. } | FromRank::Hello { .. } = message {
-            let before = std::mem::replace(&mut self.described, Described::Answered);
-            if let (Described::AskedAndNext(question), FromRank::State { .. }) = (before, message) {
+            self.is_asked = false;
+            let next = self.next.take();
+            if let (Some(question), FromRank::State { .. }) = (next, message) {
                 self.describe(question);
             }
         }
@@ -272,7 +265,7 @@ impl Channel {
 mod tests {
     use std::io::{IoSliceMut, Read, Write};
 
-    use mpi_boot::state::{RankState, STATE_MAX, THREADS_MAX, ThreadState};
+    use mpi_boot::state::{RankState, THREADS_MAX, ThreadState};
     use nix::sys::socket::{ControlMessageOwned, recvmsg};
     use nix::unistd::close;
 

@@ -42,32 +42,11 @@ pub(super) enum Stdin {
     Pipe(OwnedFd),
 }
 
-/// What a child does until its program runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
-    Descriptors,
-    Null,
-    Directory,
-    Group,
-    Processors,
-    Inheritance,
-    Program,
-}
+/// What a child does until its program runs, in words.
+pub(super) type Step = &'static str;
 
-impl Step {
-    /// What the child was to do.
-    pub(super) fn in_words(self) -> &'static str {
-        match self {
-            Step::Descriptors => "give its process its open files",
-            Step::Null => "open /dev/null as its input",
-            Step::Directory => "enter its working directory",
-            Step::Group => "give its process a group of its own",
-            Step::Processors => "bind its process",
-            Step::Inheritance => "set its signals and limits",
-            Step::Program => "execute its program",
-        }
-    }
-}
+const OPEN_FILES: Step = "give its process its open files";
+pub(super) const PROGRAM: Step = "execute its program";
 
 /// Why a process could not be made.
 #[derive(Debug)]
@@ -100,19 +79,15 @@ pub(super) struct Child<'a> {
 impl Child<'_> {
     /// Makes the process. It dies with us, and has the signal mask and the limits that we were
     /// started with. Returns when it executes its program.
-    ///
-    /// # Errors
-    ///
-    /// The system's reason: of making the process, of setting it up, or of executing the file.
     pub(super) fn start(&self) -> Result<Pid, Stopped> {
         let launcher = getpid();
         let program = Exec::new(self.program, &self.environment);
-        let step = Cell::new(Step::Descriptors);
+        let step = Cell::new(OPEN_FILES);
         let failure = Cell::new(None);
         let run = || {
             let set_up = self.set_up(launcher, &step);
             failure.set(Some(set_up.err().unwrap_or_else(|| {
-                step.set(Step::Program);
+                step.set(PROGRAM);
                 program.execute()
             })));
             NO_PROGRAM
@@ -141,9 +116,9 @@ impl Child<'_> {
         match &self.role.input {
             Stdin::Inherited => {}
             Stdin::Null => {
-                step.set(Step::Null);
+                step.set("open /dev/null as its input");
                 have_empty_input()?;
-                step.set(Step::Descriptors);
+                step.set(OPEN_FILES);
             }
             Stdin::Pipe(pipe) => become_stream(pipe.as_raw_fd(), 0)?,
         }
@@ -152,18 +127,18 @@ impl Child<'_> {
         for descriptor in self.kept() {
             fcntl(descriptor, FcntlArg::F_SETFD(FdFlag::empty()))?;
         }
-        step.set(Step::Directory);
+        step.set("enter its working directory");
         chdir(&*self.program.directory)?;
-        step.set(Step::Group);
+        step.set("give its process a group of its own");
         if self.role.has_own_group {
             setpgid(Pid::from_raw(0), Pid::from_raw(0))?;
             self.guard.map_or(Ok(()), guard::announce)?;
         }
-        step.set(Step::Processors);
+        step.set("bind its process");
         if let Some(cpus) = &self.role.cpus {
             sched_setaffinity(Pid::from_raw(0), cpus)?;
         }
-        step.set(Step::Inheritance);
+        step.set("set its signals and limits");
         if !self.role.has_own_group {
             // SAFETY: no handler is set.
             unsafe { signal(Signal::SIGQUIT, SigHandler::SigIgn) }?;

@@ -12,9 +12,6 @@ use nix::sched::{CpuSet, sched_getaffinity};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
-/// Where the system describes its processors.
-pub const SYSTEM: &str = "/sys";
-
 /// No machine has a processor with a greater number than this.
 const CPU_MAX: u32 = 1 << 16;
 
@@ -115,7 +112,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// The machine that the files below `root` (else [`SYSTEM`]) describe, without the CPUs that
+    /// The machine that the files below `root` (else `/sys`) describe, without the CPUs that
     /// are not `allowed`.
     #[must_use]
     pub fn read(root: &Path, allowed: &[u32]) -> Machine {
@@ -129,7 +126,7 @@ impl Machine {
     /// The machine that this process runs on.
     #[must_use]
     pub fn here() -> Machine {
-        Machine::read(Path::new(SYSTEM), &allowed())
+        Machine::read(Path::new("/sys"), &allowed())
     }
 
     /// All parts of a kind, in the order of the machine. Each CPU belongs to one of them.

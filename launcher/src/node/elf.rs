@@ -38,10 +38,8 @@ impl Mpi {
 /// The MPI whose library the program asks for, and the library.
 pub fn mpi_of(program: &Path) -> Option<(Mpi, String)> {
     let file = ReadCache::new(File::open(program).ok()?);
-    let needed = needed(&file).unwrap_or_default();
-    needed
-        .into_iter()
-        .find_map(|library| Some((owner(&library)?, library)))
+    let mut needed = needed(&file).unwrap_or_default().into_iter();
+    needed.find_map(|library| Some((owner(&library)?, library)))
 }
 
 /// The MPI that a library belongs to, by the name of its file. A library that a wheel brings along
@@ -68,8 +66,7 @@ pub fn is_cut_off(program: &Path) -> bool {
     let Ok(bytes) = file.metadata().map(|it| it.len()) else {
         return false;
     };
-    let file = ReadCache::new(file);
-    is_shorter(&file, bytes).unwrap_or(true)
+    is_shorter(&ReadCache::new(file), bytes).unwrap_or(true)
 }
 
 /// Nothing if its headers are not all there.

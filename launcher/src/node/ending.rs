@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::Signal;
 use nix::unistd::{Pid, getpgid};
 
-use super::Node;
 use super::rank::RankProcess;
+use super::{Ending, Node};
 use crate::signals;
 use crate::wire::Ended;
 
@@ -17,16 +17,6 @@ pub(super) const GRACE: Duration = Duration::from_millis(250);
 /// Between the polite and the final signal when a rank has aborted the job: it exits by itself, and
 /// its output includes what its exit handlers write.
 const LAST_WORDS_GRACE: Duration = Duration::from_secs(1);
-
-/// How the end of the ranks is coming along.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ending {
-    NotYet,
-    /// SIGTERM has been sent; SIGKILL follows at this time.
-    Asked(Instant),
-    /// SIGKILL has been sent.
-    Killed,
-}
 
 impl Node {
     /// There are no child processes: something else has taken the ends of the ranks. How they ended
@@ -44,22 +34,21 @@ impl Node {
 
     /// Ends all ranks, politely at first. A rank that has aborted the job is left to its own end.
     pub fn end(&mut self, now: Instant) {
-        if self.ending == Ending::NotYet {
-            // What has not been started will not be.
-            self.is_started = true;
-            let is_exiting = |rank: &RankProcess| rank.aborts && rank.ended.is_none();
-            let grace = match self.ranks.iter().any(is_exiting) {
-                true => LAST_WORDS_GRACE,
-                false => GRACE,
-            };
-            self.ending = Ending::Asked(now + grace);
-            for rank in &mut self.ranks {
-                if !is_exiting(rank) {
-                    rank.signal_group(Signal::SIGTERM);
-                }
-                // A stopped process would not notice.
-                rank.signal_group(Signal::SIGCONT);
+        if self.ending != Ending::NotYet {
+            return;
+        }
+        // What has not been started will not be.
+        self.is_started = true;
+        let is_exiting = |rank: &RankProcess| rank.aborts && rank.ended.is_none();
+        let is_aborted = self.ranks.iter().any(is_exiting);
+        let grace = if is_aborted { LAST_WORDS_GRACE } else { GRACE };
+        self.ending = Ending::Asked(now + grace);
+        for rank in &mut self.ranks {
+            if !is_exiting(rank) {
+                rank.signal_group(Signal::SIGTERM);
             }
+            // A stopped process would not notice.
+            rank.signal_group(Signal::SIGCONT);
         }
     }
 
@@ -110,17 +99,13 @@ impl Node {
         if ends {
             self.told = Some(signal);
         }
-        match signal {
-            Signal::SIGTSTP | Signal::SIGSTOP => self.is_paused = true,
-            Signal::SIGCONT => self.is_paused = false,
-            _ if ends => self.is_paused = false,
-            _ => {}
-        }
-        let signal = if signal == Signal::SIGTSTP {
-            Signal::SIGSTOP
-        } else {
-            signal
+        let signal = match signal {
+            Signal::SIGTSTP => Signal::SIGSTOP,
+            other => other,
         };
+        if ends || matches!(signal, Signal::SIGSTOP | Signal::SIGCONT) {
+            self.is_paused = signal == Signal::SIGSTOP;
+        }
         for rank in &mut self.ranks {
             match signal {
                 Signal::SIGUSR1 | Signal::SIGUSR2 => rank.signal(signal),

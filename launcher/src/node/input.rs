@@ -3,7 +3,6 @@
 //! Each reader gets every byte. The slowest sets the pace: bytes count as taken when all have taken
 //! them. One that ended or closed its input has taken everything.
 
-use std::collections::VecDeque;
 use std::os::fd::{AsFd, OwnedFd};
 
 use nix::errno::Errno;
@@ -26,7 +25,7 @@ struct Reader {
 pub(super) struct RankInput {
     readers: Vec<Reader>,
     /// What not all readers have taken.
-    waiting: VecDeque<u8>,
+    waiting: Vec<u8>,
     /// How many bytes all readers have taken.
     taken: u64,
     ends: bool,
@@ -54,7 +53,7 @@ impl RankInput {
 
     /// Takes what has come.
     pub(super) fn receive(&mut self, bytes: &[u8]) {
-        self.waiting.extend(bytes);
+        self.waiting.extend_from_slice(bytes);
     }
 
     /// Nothing more will come.
@@ -65,9 +64,8 @@ impl RankInput {
     /// Forgets the readers that have closed their input.
     pub(super) fn drop_closed(&mut self) {
         let descriptors = self.readers.iter().map(|reader| reader.descriptor.as_fd());
-        let mut polled: Vec<PollFd<'_>> = descriptors
-            .map(|descriptor| PollFd::new(descriptor, PollFlags::empty()))
-            .collect();
+        let polled = descriptors.map(|it| PollFd::new(it, PollFlags::empty()));
+        let mut polled: Vec<PollFd<'_>> = polled.collect();
         if !matches!(poll(&mut polled, PollTimeout::ZERO), Ok(ready) if ready > 0) {
             return;
         }
@@ -79,10 +77,9 @@ impl RankInput {
     /// Gives each reader what it has room for. Returns how many more bytes all have taken.
     pub(super) fn push(&mut self) -> u64 {
         let (start, ends) = (self.taken, self.ends);
-        let slices = self.waiting.as_slices();
         let length = self.waiting.len() as u64;
         self.readers.retain_mut(|reader| {
-            let is_open = reader.write(slices, start);
+            let is_open = reader.write(&self.waiting, start);
             let has_all = reader.taken == start + length;
             is_open && !(has_all && ends)
         });
@@ -109,15 +106,12 @@ impl RankInput {
 }
 
 impl Reader {
-    /// Writes what is missing of the bytes in two slices, the first of which is number `start`.
-    /// Returns false if it reads no more.
-    fn write(&mut self, (front, back): (&[u8], &[u8]), start: u64) -> bool {
+    /// Writes what is missing of these bytes, the first of which is number `start`. Returns false if
+    /// it reads no more.
+    fn write(&mut self, waiting: &[u8], start: u64) -> bool {
         loop {
             let skipped = usize::try_from(self.taken - start).unwrap_or(usize::MAX);
-            let rest = match front.get(skipped..) {
-                Some(rest) if !rest.is_empty() => rest,
-                _ => back.get(skipped - front.len()..).unwrap_or_default(),
-            };
+            let rest = waiting.get(skipped..).unwrap_or_default();
             if rest.is_empty() {
                 return true;
             }

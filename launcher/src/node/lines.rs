@@ -40,14 +40,6 @@ struct Silence {
 }
 
 impl Silence {
-    fn new(now: Instant) -> Silence {
-        Silence {
-            look_at: now + IDLE,
-            pause: IDLE,
-            seen: None,
-        }
-    }
-
     /// Returns true if the rank has fallen silent, and else sees to the next look.
     fn is_over(&mut self, activity: Activity, now: Instant) -> bool {
         let first = match self.seen.take() {
@@ -76,7 +68,11 @@ impl Lines {
             complete.extend_from_slice(ended);
         }
         self.rest.extend_from_slice(begun);
-        self.silence = (!self.rest.is_empty()).then(|| Silence::new(now));
+        self.silence = (!self.rest.is_empty()).then(|| Silence {
+            look_at: now + IDLE,
+            pause: IDLE,
+            seen: None,
+        });
         if self.rest.len() > LINE_MAX {
             complete.append(&mut self.take_rest());
         }

@@ -21,6 +21,7 @@ pub(super) struct Memory {
 impl Memory {
     /// Adds a piece to a program.
     pub(super) fn add(&mut self, program: u32, bytes: &[u8]) {
+        let create = || Ok(memfd_create("program", MFdFlags::MFD_CLOEXEC)?.into());
         let file = self.files.entry(program).or_insert_with(create);
         if let Ok(open) = file
             && let Err(error) = open.write_all(bytes)
@@ -29,21 +30,12 @@ impl Memory {
         }
     }
 
-    /// The file of a program, if it was sent.
-    ///
-    /// # Errors
-    ///
-    /// The system's reason why it could not be kept.
+    /// The file of a program, if it was sent, or the system's reason why it could not be kept.
     pub(super) fn program(&self, number: u32) -> Option<Result<InMemory, String>> {
         let file = self.files.get(&number)?;
         let open = file.as_ref().map_err(ToString::to_string);
         Some(open.and_then(|file| InMemory::of(file).map_err(|error| error.to_string())))
     }
-}
-
-fn create() -> io::Result<File> {
-    let descriptor = memfd_create("program", MFdFlags::MFD_CLOEXEC)?;
-    Ok(File::from(descriptor))
 }
 
 /// A program to be executed from memory.

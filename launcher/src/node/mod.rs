@@ -43,7 +43,6 @@ use crate::reports::stall::source::Source;
 use crate::wire::{Ended, OUTPUT_WINDOW, Order, Report};
 
 use channel::Outgoing;
-use ending::Ending;
 use input::RankInput;
 use lines::LINE_MAX;
 use memory::Memory;
@@ -65,8 +64,19 @@ const SCRATCH: usize = 64 << 10;
 /// the begun line before it.
 pub const OUTPUT_ON_THE_WAY_MAX: usize = OUTPUT_WINDOW + LINE_MAX + SCRATCH;
 
+/// How the end of the ranks is coming along.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Ending {
+    #[default]
+    NotYet,
+    /// SIGTERM has been sent; SIGKILL follows at this time.
+    Asked(Instant),
+    /// SIGKILL has been sent.
+    Killed,
+}
+
 /// The part of the launcher on one machine.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Node {
     inherited: Inherited,
     ranks: Vec<RankProcess>,
@@ -105,26 +115,10 @@ impl Node {
     pub fn new(inherited: Inherited) -> Node {
         Node {
             inherited,
-            ranks: Vec::new(),
-            shortage: Shortage::new(),
-            job: None,
-            pmi: None,
-            strangers: Strangers::new(),
-            input: None,
-            memory: Memory::default(),
-            reports: VecDeque::new(),
-            question: None,
-            source: Source::default(),
-            guard: None,
-            silent_for: None,
-            records: None,
-            on_the_way: 0,
-            ending: Ending::NotYet,
-            is_paused: false,
-            told: None,
-            is_started: false,
-            is_quiet: false,
+            shortage: Shortage::below("/".into()),
+            strangers: Strangers::below("/proc".into()),
             scratch: vec![0; SCRATCH],
+            ..Node::default()
         }
     }
 
@@ -288,10 +282,8 @@ impl Node {
             if rank.channel.paused_until().is_some_and(|at| at <= now) {
                 rank.channel.flush();
             }
-            if rank
-                .stopped_since
-                .is_some_and(|since| since + STOPPED_FOR <= now)
-            {
+            let has_waited = |since| since + STOPPED_FOR <= now;
+            if rank.stopped_since.is_some_and(has_waited) {
                 rank.stopped_since = None;
                 self.reports.push_back(Report::Stopped { rank: rank.rank });
             }
@@ -311,18 +303,18 @@ impl Node {
             self.settle(now);
             return false;
         };
+        let rank = &mut self.ranks[place];
         let ended = match status {
             WaitStatus::Exited(_, code) => Ended::Exited(code),
             WaitStatus::Signaled(_, signal, _) => self.shortage.explain(signal),
             WaitStatus::Stopped(..) => {
                 let is_known = self.is_paused || self.ending != Ending::NotYet;
-                self.ranks[place].stopped_since = (!is_known).then_some(now);
-                self.ranks[place].stopped_at = Some(now);
+                rank.stopped_since = (!is_known).then_some(now);
+                rank.stopped_at = Some(now);
                 return true;
             }
             _ => {
-                self.ranks[place].stopped_since = None;
-                self.ranks[place].stopped_at = None;
+                (rank.stopped_since, rank.stopped_at) = (None, None);
                 return true;
             }
         };
@@ -459,7 +451,7 @@ pub(crate) mod tests {
 
     pub(crate) fn inherited() -> Inherited {
         Inherited {
-            signals: crate::signals::Inherited::nothing(),
+            signals: crate::signals::Inherited::default(),
             files: (1024, 1024),
             descriptors: 3,
         }

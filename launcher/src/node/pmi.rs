@@ -136,16 +136,12 @@ impl Sockets {
         if !socket.outgoing.is_empty() {
             return false;
         }
-        match socket.read() {
-            Some(bytes) => {
-                self.server.hear(place, &bytes);
-                !bytes.is_empty()
-            }
-            None => {
-                self.sockets[place] = None;
-                false
-            }
-        }
+        let Some(bytes) = socket.read() else {
+            self.sockets[place] = None;
+            return false;
+        };
+        self.server.hear(place, &bytes);
+        !bytes.is_empty()
     }
 }
 

@@ -128,6 +128,7 @@ fn answer_without(rank: &RankProcess, of_pmi: Option<Answer>) -> Option<Answer> 
 
 /// What the system shows of a rank that had used this much processor time `waited` ago.
 fn process_of(rank: &RankProcess, used: Duration, waited: Duration, now: Instant) -> ProcessSeen {
+    let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     let process = Process::of(rank.pid);
     let used_now = process.as_ref().map_or(used, |it| it.used);
     let stopped = rank.stopped_at.map(|at| now.saturating_duration_since(at));
@@ -137,8 +138,4 @@ fn process_of(rank: &RankProcess, used: Duration, waited: Duration, now: Instant
         used_ms: milliseconds(used_now.saturating_sub(used)),
         waited_ms: milliseconds(waited),
     }
-}
-
-fn milliseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

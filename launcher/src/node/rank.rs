@@ -132,25 +132,21 @@ impl RankProcess {
 
     /// Signals the rank and what it started, also after its own end.
     pub(super) fn signal_group(&mut self, signal: impl Into<Option<Signal>>) {
-        let signal = signal.into();
-        let Some(group) = &self.group else {
-            if let Some(signal) = signal {
-                self.signal(signal);
+        match (&self.group, signal.into()) {
+            (Some(group), signal) if !self.is_group_gone => {
+                self.is_group_gone = group.signal(signal) == Err(Errno::ESRCH);
             }
-            return;
-        };
-        if !self.is_group_gone && group.signal(signal) == Err(Errno::ESRCH) {
-            self.is_group_gone = true;
+            (None, Some(signal)) => self.signal(signal),
+            _ => {}
         }
     }
 
     /// Returns true if a process of the rank's group is left.
     pub(super) fn has_group(&mut self) -> bool {
         self.signal_group(None);
-        if self.has_own_group() {
-            !self.is_group_gone
-        } else {
-            self.ended.is_none()
+        match self.group {
+            Some(_) => !self.is_group_gone,
+            None => self.ended.is_none(),
         }
     }
 }

@@ -73,8 +73,7 @@ impl Rounds {
             return Err(Refusal::Ahead);
         }
         if ahead == self.open.len() {
-            let round = self.begin()?;
-            self.open.push_back(round);
+            self.begin()?;
         }
         self.begun[place] += 1;
         let round = &mut self.open[ahead];
@@ -88,16 +87,14 @@ impl Rounds {
         Ok(segment)
     }
 
-    fn begin(&self) -> Result<Round, Refusal> {
+    fn begin(&mut self) -> Result<(), Refusal> {
         let segment = match Shared::make(self.ranks, self.files) {
-            Ok(segment) => Some(Rc::new(segment)),
             Err(reason) if self.is_forced => return Err(Refusal::System(reason)),
-            Err(_) => None,
+            made => made.ok().map(Rc::new),
         };
-        Ok(Round {
-            segment,
-            missing: self.ranks,
-        })
+        let missing = self.ranks;
+        self.open.push_back(Round { segment, missing });
+        Ok(())
     }
 }
 

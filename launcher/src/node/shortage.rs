@@ -13,21 +13,16 @@ const LITTLE_STACK: rlim_t = 1 << 20;
 
 /// How many processes the system has killed, of those that count together with this one; and what
 /// the stack of a rank may take.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Shortage {
     stack_bytes: rlim_t,
-    /// The folder of `proc` and `sys`.
     root: PathBuf,
     kills: u64,
 }
 
 impl Shortage {
-    /// Counts from now on.
-    pub(super) fn new() -> Shortage {
-        Shortage::below("/".into())
-    }
-
-    fn below(root: PathBuf) -> Shortage {
+    /// Counts from now on, by `proc` and `sys` in this folder.
+    pub(super) fn below(root: PathBuf) -> Shortage {
         let kills = machine::memory_kills(&root);
         let stack = getrlimit(Resource::RLIMIT_STACK);
         Shortage {

@@ -26,7 +26,7 @@ use crate::signals;
 const OWN_FIRST: RawFd = 32;
 
 /// What the launcher changed for itself and a rank must not inherit.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Inherited {
     /// How signals were before the launcher watched its own.
     pub signals: signals::Inherited,
@@ -58,7 +58,7 @@ impl Inherited {
     /// SIGHUP.
     pub(crate) fn for_own_programs(mut self) -> Inherited {
         let ignores_hangup = self.signals.ignored.contains(Signal::SIGHUP);
-        self.signals = signals::Inherited::nothing();
+        self.signals = signals::Inherited::default();
         if ignores_hangup {
             self.signals.ignored.add(Signal::SIGHUP);
         }
@@ -123,11 +123,8 @@ pub(super) struct Role {
 }
 
 impl Program {
-    /// A program in a file, or in memory, with its arguments and variables.
-    ///
-    /// # Errors
-    ///
-    /// `InvalidInput` if one of them has a byte 0.
+    /// A program in a file, or in memory, with its arguments and variables. None of them may have a
+    /// byte 0.
     pub(super) fn new(
         (file, memory): (PathBuf, Option<InMemory>),
         arguments: Vec<OsString>,
@@ -162,10 +159,6 @@ impl Program {
     }
 
     /// Starts one rank. Its group is announced to the guard.
-    ///
-    /// # Errors
-    ///
-    /// The system's reason: of making descriptors or the process, or of executing the file.
     pub(super) fn spawn(
         &self,
         role: Role,

@@ -18,7 +18,7 @@ use nix::unistd::{getpgrp, tcgetpgrp};
 use super::Node;
 use super::bound::Bound;
 use super::channel::Outgoing;
-use super::child::{Stdin, Step, Stopped};
+use super::child::{PROGRAM, Stdin, Stopped};
 use super::memory::InMemory;
 use super::rank::RankProcess;
 use super::segment::{Refusal, Rounds};
@@ -51,11 +51,8 @@ impl Node {
     fn try_start(&mut self, start: &Start) -> Result<(), Failure> {
         self.check_descriptors(start, DESCRIPTORS_PER_RANK)?;
         self.job = Some(Assigner::new(start, self.inherited.files.0)?);
-        let programs = start.programs.iter();
-        let programs: Result<Vec<Program>, Failure> = programs
-            .map(|program| self.program(start, program))
-            .collect();
-        let programs = programs?;
+        let programs = start.programs.iter().map(|it| self.program(start, it));
+        let programs: Vec<Program> = programs.collect::<Result<_, Failure>>()?;
         check_other_mpis(start, &programs)?;
         let bound = Bound::new(start)?;
         self.reports.extend(bound.reports(start));
@@ -87,7 +84,7 @@ impl Node {
         let (_, limit) = self.inherited.files;
         let ranks = start.ranks.len();
         let inputs = u64::from(start.input == Input::ForwardedToAll);
-        let need = descriptors(per_rank + inputs, ranks);
+        let need = (per_rank + inputs) * ranks as u64 + DESCRIPTORS_OF_NODE;
         if need <= limit {
             return Ok(());
         }
@@ -109,12 +106,9 @@ impl Node {
         for (name, value) in &environment.variables {
             environment::set(&mut variables, &bytes_to_os(name), &bytes_to_os(value));
         }
-        let path = variables
-            .iter()
-            .find(|(name, _)| name == "PATH")
-            .map(|(_, value)| &**value);
+        let path = variables.iter().find(|(name, _)| name == "PATH");
         let first = program.path.as_ref().map(|path| bytes_to_os(path));
-        let path = program::search_path(first.as_deref(), path);
+        let path = program::search_path(first.as_deref(), path.map(|(_, value)| &**value));
         let (file, memory) = self.find_program(program, &directory, path.as_deref())?;
         let first = start.libraries.as_ref().map(|path| bytes_to_os(path));
         add_library_path(&mut variables, first);
@@ -142,7 +136,13 @@ impl Node {
             Err(failure) if failure.code == NOT_FOUND => failure,
             found => return Ok((found?, None)),
         };
-        if let Some(memory) = self.sent_program(program)? {
+        if let Some(memory) = self.memory.program(program.number) {
+            let memory = memory.map_err(|reason| {
+                let shown = printable(&name.to_string_lossy());
+                Failure::launch(format!(
+                    "--preload: there is no memory for program '{shown}': {reason}"
+                ))
+            })?;
             return Ok((memory.path(), Some(memory)));
         }
         let base = Path::new(&name).file_name();
@@ -151,17 +151,6 @@ impl Node {
             Some(found) => Ok((found, None)),
             None => Err(missing),
         }
-    }
-
-    /// The program as `mpirun` has sent it, if it has.
-    fn sent_program(&self, program: &wire::Program) -> Result<Option<InMemory>, Failure> {
-        let memory = self.memory.program(program.number).transpose();
-        memory.map_err(|reason| {
-            let shown = printable(&bytes_to_os(&program.file).to_string_lossy());
-            Failure::launch(format!(
-                "--preload: there is no memory for program '{shown}': {reason}"
-            ))
-        })
     }
 
     /// Gives a rank that is in Init its assignment, and what the ranks of the node share.
@@ -209,10 +198,9 @@ impl Node {
             .as_ref()
             .expect("set before the first rank is started");
         let mut variables = assigner.variables(place);
-        let pmi = match &mut self.pmi {
-            Some(pmi) => Some(pmi.open(rank, start, &mut variables)?),
-            None => None,
-        };
+        let pmi = self.pmi.as_mut();
+        let pmi = pmi.map(|pmi| pmi.open(rank, start, &mut variables));
+        let pmi = pmi.transpose()?;
         let role = Role {
             variables,
             pmi,
@@ -221,25 +209,15 @@ impl Node {
             cpus,
         };
         let spawned = program.spawn(role, self.guard.as_ref().map(Guard::pipe))?;
-        let (_, limit) = self.inherited.files;
         let per_rank = DESCRIPTORS_PER_RANK + 1 + u64::from(self.pmi.is_some());
-        let has_room = descriptors(per_rank, start.ranks.len()) <= limit;
-        let group = if has_room {
-            Group::of(spawned.pid)
-        } else {
-            Group::by_number(spawned.pid)
+        let has_room = self.check_descriptors(start, per_rank).is_ok();
+        let group = match has_room {
+            true => Group::of(spawned.pid),
+            false => Group::by_number(spawned.pid),
         };
-        Ok(RankProcess::new(
-            rank,
-            spawned,
-            has_own_group.then_some(group),
-        )?)
+        let group = has_own_group.then_some(group);
+        Ok(RankProcess::new(rank, spawned, group)?)
     }
-}
-
-/// Descriptors that a node of `ranks` ranks needs.
-fn descriptors(per_rank: u64, ranks: usize) -> u64 {
-    per_rank * ranks as u64 + DESCRIPTORS_OF_NODE
 }
 
 /// A rank that reads the terminal must be in the terminal's foreground group, as we are.
@@ -358,12 +336,8 @@ fn add_library_path(variables: &mut Vec<Variable>, first: Option<OsString>) {
     let present = present.map(|(_, value)| value.clone());
     let own = own_library_directory().map(OsString::from);
     let own = own.filter(|own| first.as_ref() != Some(own));
-    let all = [first, present, own];
-    let all: Vec<OsString> = all
-        .into_iter()
-        .flatten()
-        .filter(|it| !it.is_empty())
-        .collect();
+    let all = [first, present, own].into_iter().flatten();
+    let all: Vec<OsString> = all.filter(|it| !it.is_empty()).collect();
     if !all.is_empty() {
         environment::set(variables, name, &all.join(OsStr::new(":")));
     }
@@ -373,10 +347,8 @@ fn add_library_path(variables: &mut Vec<Variable>, first: Option<OsString>) {
 fn own_library_directory() -> Option<PathBuf> {
     let own = std::env::current_exe().ok()?;
     let directory = own.parent()?.parent()?.join("lib");
-    directory
-        .join("libmpi_abi.so.1")
-        .exists()
-        .then_some(directory)
+    let is_there = directory.join("libmpi_abi.so.1").exists();
+    is_there.then_some(directory)
 }
 
 /// Why a rank could not be made: the file cannot be executed, the system is out of something, or it
@@ -384,12 +356,10 @@ fn own_library_directory() -> Option<PathBuf> {
 fn not_spawned(rank: u32, program: &Program, stopped: &Stopped) -> Failure {
     let Stopped { step, error } = stopped;
     let code = match (step, error.raw_os_error().map(Errno::from_raw)) {
-        (Some(Step::Program), Some(Errno::ENOENT)) => NOT_FOUND,
-        (Some(Step::Program), Some(Errno::EACCES | Errno::EPERM | Errno::ENOEXEC)) => {
-            NOT_EXECUTABLE
-        }
+        (Some(PROGRAM), Some(Errno::ENOENT)) => NOT_FOUND,
+        (Some(PROGRAM), Some(Errno::EACCES | Errno::EPERM | Errno::ENOEXEC)) => NOT_EXECUTABLE,
         (step, _) => {
-            let what = step.map_or(String::new(), |step| format!(" ({})", step.in_words()));
+            let what = step.map_or(String::new(), |step| format!(" ({step})"));
             return Failure::launch(machine::cannot(&format!("start rank {rank}{what}"), error));
         }
     };
@@ -435,34 +405,34 @@ mod tests {
     #[test]
     fn a_process_that_cannot_be_made_says_at_which_step() {
         let failed = stopped(&program("/bin/true", "/nowhere"));
-        assert_eq!(failed.step, Some(Step::Directory));
+        assert_eq!(failed.step, Some("enter its working directory"));
         let failed = stopped(&program("/nowhere/p", "/"));
-        assert_eq!(failed.step, Some(Step::Program));
+        assert_eq!(failed.step, Some(PROGRAM));
     }
 
     #[test]
     fn a_program_is_to_blame_for_its_own_step_alone() {
         let cases = [
             (
-                Some(Step::Program),
+                Some(PROGRAM),
                 Errno::ENOENT,
                 NOT_FOUND,
                 "program 'p' cannot be executed: ",
             ),
             (
-                Some(Step::Program),
+                Some(PROGRAM),
                 Errno::EPERM,
                 NOT_EXECUTABLE,
                 "program 'p' cannot be executed: ",
             ),
             (
-                Some(Step::Null),
+                Some("open /dev/null as its input"),
                 Errno::ENOENT,
                 LAUNCH,
                 "cannot start rank 3 (open /dev/null as its input): No such file",
             ),
             (
-                Some(Step::Group),
+                Some("give its process a group of its own"),
                 Errno::EPERM,
                 LAUNCH,
                 "cannot start rank 3 (give its process a group of its own): Operation not perm",

@@ -66,7 +66,7 @@ enum Seen {
 }
 
 /// The watch over the ranks of a node.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Strangers {
     proc: PathBuf,
     /// By place.
@@ -77,16 +77,11 @@ pub(super) struct Strangers {
 }
 
 impl Strangers {
-    pub(super) fn new() -> Strangers {
-        Strangers::below("/proc".into())
-    }
-
-    fn below(proc: PathBuf) -> Strangers {
+    /// A watch that looks into this folder, `/proc` but for tests.
+    pub(super) fn below(proc: PathBuf) -> Strangers {
         Strangers {
             proc,
-            suspects: Vec::new(),
-            have_pmi: false,
-            resting_until: None,
+            ..Strangers::default()
         }
     }
 
@@ -127,7 +122,7 @@ impl Strangers {
         let places = due.into_iter().map(|(_, place)| place);
         let found = places.filter_map(|place| Some((place, self.look_at(place, now)?)));
         let found = found.collect();
-        self.rest(now, begun.elapsed());
+        self.resting_until = Some(now + begun.elapsed() * REST);
         found
     }
 
@@ -141,13 +136,8 @@ impl Strangers {
         if suspect.library.is_none() && suspect.looked + pause <= now {
             let begun = Instant::now();
             self.look_at(place, now);
-            self.rest(now, begun.elapsed());
+            self.resting_until = Some(now + begun.elapsed() * REST);
         }
-    }
-
-    /// A look at this time took so long.
-    fn rest(&mut self, now: Instant, took: Duration) {
-        self.resting_until = Some(now + took * REST);
     }
 
     /// The rank has ended. Returns the library that is to be reported, if there is one.

@@ -46,10 +46,8 @@ impl Account {
         }
         match event {
             Event::Init => {
-                *self = Account {
-                    is_in_mpi: true,
-                    ..Account::default()
-                }
+                *self = Account::default();
+                self.is_in_mpi = true;
             }
             Event::Fence(puts) => {
                 self.is_in_fence = true;
@@ -62,10 +60,8 @@ impl Account {
                 }
             }
             Event::Finalized => {
-                *self = Account {
-                    has_finalized: true,
-                    ..Account::default()
-                }
+                *self = Account::default();
+                self.has_finalized = true;
             }
             Event::Name(ask) => {
                 self.asks = true;

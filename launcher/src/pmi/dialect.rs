@@ -182,8 +182,8 @@ mod tests {
 
     fn asked(dialect: Dialect, bytes: &str) -> Asked {
         let mut reader = Reader::default();
-        reader.dialect = dialect;
         reader.push(bytes.as_bytes());
+        reader.dialect = dialect;
         dialect.read(&reader.pop().unwrap().unwrap())
     }
 

@@ -10,12 +10,6 @@ struct Block {
     ranks: usize,
 }
 
-impl Block {
-    fn is_followed_by(&self, other: &Block) -> bool {
-        self.ranks == other.ranks && self.first_node + self.nodes == other.first_node
-    }
-}
-
 /// The mapping of a job with these hosts, by rank: `(vector,(FIRST_NODE,NODES,RANKS),...)`. A
 /// reader begins again with the first block where ranks are left. The mapping is empty, which means
 /// unknown, if it would be too long for a value.
@@ -23,8 +17,10 @@ pub fn mapping(hosts: &[String]) -> String {
     let runs = runs(hosts);
     let mut blocks: Vec<Block> = Vec::new();
     for run in period(&runs) {
+        let follows =
+            |it: &Block| it.ranks == run.ranks && it.first_node + it.nodes == run.first_node;
         match blocks.last_mut() {
-            Some(last) if last.is_followed_by(run) => last.nodes += 1,
+            Some(last) if follows(last) => last.nodes += 1,
             _ => blocks.push(*run),
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::store::VALUE_MAX;
+use super::store::{VALUE_MAX, check_text};
 
 /// The longest name of a service, in bytes.
 pub const NAME_MAX: usize = 256;
@@ -34,16 +34,8 @@ impl Ask {
             Ask::Publish(name, port) => (name, port.as_str()),
             Ask::Unpublish(name) | Ask::Lookup(name) => (name, ""),
         };
-        match () {
-            () if name.is_empty() => Err("the name of the service is empty".into()),
-            () if name.len() > NAME_MAX => Err(format!(
-                "the name of the service is longer than {NAME_MAX} bytes"
-            )),
-            () if port.len() > VALUE_MAX => {
-                Err(format!("the port is longer than {VALUE_MAX} bytes"))
-            }
-            () => Ok(()),
-        }
+        check_text("name of the service", name, 1, NAME_MAX)?;
+        check_text("port", port, 0, VALUE_MAX)
     }
 }
 
@@ -71,10 +63,10 @@ impl Names {
                 self.ports.insert(name, port);
                 Ok(String::new())
             }
-            Ask::Unpublish(name) => {
-                let removed = self.ports.remove(&name).map(|_| String::new());
-                removed.ok_or_else(|| format!("there is no service {name}"))
-            }
+            Ask::Unpublish(name) => match self.ports.remove(&name) {
+                Some(_) => Ok(String::new()),
+                None => Err(format!("there is no service {name}")),
+            },
             Ask::Lookup(name) => {
                 let port = self.ports.get(&name).cloned();
                 port.ok_or_else(|| format!("there is no service {name}"))

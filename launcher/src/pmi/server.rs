@@ -47,9 +47,10 @@ enum Next {
 }
 
 /// How far the program of a rank has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Phase {
     /// It has not called Init, or has finalized.
+    #[default]
     Outside,
     /// It has begun with PMI-2, and the second step is to follow.
     Greeted,
@@ -57,38 +58,26 @@ enum Phase {
     InMpi,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Session {
     rank: u32,
     reader: Reader,
     phase: Phase,
-    /// It has been in no fence since its Init.
-    is_fresh: bool,
+    /// It has been in a fence since its Init, or has finalized.
+    is_used: bool,
     puts: Puts,
     open: Option<(Asked, Wait)>,
     is_broken: bool,
 }
 
 impl Session {
-    fn new(rank: u32) -> Session {
-        Session {
-            rank,
-            reader: Reader::default(),
-            phase: Phase::Outside,
-            is_fresh: true,
-            puts: Puts::default(),
-            open: None,
-            is_broken: false,
-        }
-    }
-
     fn waits_for(&self, what: &Wait) -> bool {
         self.open.as_ref().is_some_and(|(_, wait)| wait == what)
     }
 }
 
 /// The server of the ranks of a node.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Server {
     sessions: Vec<Session>,
     size: usize,
@@ -104,14 +93,16 @@ pub struct Server {
 impl Server {
     /// The server of these ranks, by place, of a job with these hosts, by rank.
     pub fn new(name: &str, ranks: &[u32], hosts: &[String]) -> Server {
+        let session = |rank: &u32| Session {
+            rank: *rank,
+            ..Session::default()
+        };
         Server {
-            sessions: ranks.iter().copied().map(Session::new).collect(),
+            sessions: ranks.iter().map(session).collect(),
             size: hosts.len(),
             mapping: mapping(hosts),
             name: name.to_string(),
-            store: Store::default(),
-            attributes: BTreeMap::new(),
-            actions: VecDeque::new(),
+            ..Server::default()
         }
     }
 
@@ -128,7 +119,7 @@ impl Server {
     /// Returns true if the rank has finalized, and has not begun again.
     pub fn has_finalized(&self, place: usize) -> bool {
         let session = &self.sessions[place];
-        session.phase == Phase::Outside && !session.is_fresh
+        session.phase == Phase::Outside && session.is_used
     }
 
     /// Takes bytes that a rank has sent.
@@ -172,10 +163,10 @@ impl Server {
         let places =
             (0..self.sessions.len()).filter(|it| self.sessions[*it].waits_for(&Wait::Fence));
         let places: Vec<usize> = places.collect();
-        let is_first = places.iter().all(|place| self.sessions[*place].is_fresh);
+        let is_first = !places.iter().any(|place| self.sessions[*place].is_used);
         self.store.release(puts, is_first);
         for place in &places {
-            self.sessions[*place].is_fresh = false;
+            self.sessions[*place].is_used = true;
             self.close(*place, &Ok(Vec::new()));
         }
         for place in places {
@@ -275,7 +266,7 @@ impl Server {
             Request::Spawn(false) => Err("mpirun of mpi-lite starts no more programs".into()),
             Request::Finalize => {
                 session.phase = Phase::Outside;
-                session.is_fresh = false;
+                session.is_used = true;
                 session.reader.dialect = Dialect::One;
                 self.report(place, Event::Finalized);
                 Ok(Vec::new())
@@ -296,7 +287,7 @@ impl Server {
         let value = match key {
             MAPPING => Some(&self.mapping),
             // What is there is of the program before this one.
-            _ if session.is_fresh => None,
+            _ if !session.is_used => None,
             key => self.store.get(key),
         };
         match (session.reader.dialect, value) {
@@ -333,7 +324,7 @@ impl Server {
         }
         let session = &mut self.sessions[place];
         session.phase = Phase::InMpi;
-        session.is_fresh = true;
+        session.is_used = false;
         session.puts = Puts::default();
         self.report(place, Event::Init);
     }

@@ -30,11 +30,16 @@ pub fn size((key, value): &Put) -> usize {
 ///
 /// What is too long.
 pub fn check(key: &str, value: &str) -> Result<(), String> {
-    match () {
-        () if key.is_empty() => Err("the key is empty".into()),
-        () if key.len() > KEY_MAX => Err(format!("the key is longer than {KEY_MAX} bytes")),
-        () if value.len() > VALUE_MAX => Err(format!("the value is longer than {VALUE_MAX} bytes")),
-        () => Ok(()),
+    check_text("key", key, 1, KEY_MAX)?;
+    check_text("value", value, 0, VALUE_MAX)
+}
+
+/// Checks the length of one text, which errors call `what`.
+pub(super) fn check_text(what: &str, text: &str, least: usize, most: usize) -> Result<(), String> {
+    match text.len() {
+        length if length < least => Err(format!("the {what} is empty")),
+        length if length > most => Err(format!("the {what} is longer than {most} bytes")),
+        _ => Ok(()),
     }
 }
 

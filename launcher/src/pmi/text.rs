@@ -231,8 +231,10 @@ mod tests {
     use super::*;
 
     fn read(dialect: Dialect, bytes: &[u8], step: usize) -> Result<Vec<Message>, String> {
-        let mut reader = Reader::default();
-        reader.dialect = dialect;
+        let mut reader = Reader {
+            dialect,
+            ..Reader::default()
+        };
         let mut messages = Vec::new();
         for piece in bytes.chunks(step) {
             reader.push(piece);

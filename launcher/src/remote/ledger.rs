@@ -45,11 +45,12 @@ impl Entry {
             }
             Answer::OtherMpi => self.pmi.is_in_mpi(),
             Answer::Ended => self.has_ended,
+            Answer::Unknown => false,
         };
         refuse_if(!is_possible, "cannot be in the state that was described")?;
         self.answered = question;
         match answer {
-            Answer::State(state) => limits::check_of_host(state),
+            Answer::State(state) => limits::check(state, limits::WITH_LINES_MAX),
             _ => Ok(()),
         }
     }

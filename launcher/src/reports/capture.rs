@@ -117,9 +117,8 @@ impl Capture {
         Ok(&self.folder)
     }
 
-    /// Writes the files. Returns what is missing in them.
-    pub(crate) fn finish(mut self) -> Closing {
-        let mut closing = Closing::default();
+    /// Writes the files, and adds what is missing in them.
+    pub(crate) fn finish(mut self, closing: &mut Closing) {
         if !self.missing.is_empty() {
             let hosts = self.missing.join(", ");
             closing.notes.push(format!(
@@ -128,11 +127,10 @@ impl Capture {
             ));
         }
         for (mut file, words) in std::mem::take(&mut self.results) {
-            if let Err(error) = self.write(&mut file, &words, &mut closing) {
+            if let Err(error) = self.write(&mut file, &words, closing) {
                 closing.losses.push(file.line(&error));
             }
         }
-        closing
     }
 
     /// Lets the tool write one file.

@@ -3,6 +3,7 @@
 //! Nothing here blocks for long: a queue per stream, and a write only when there is room. The
 //! nodes hear what has been written and send no more than a window ahead of it.
 
+use std::borrow::Cow;
 use std::collections::{HashSet, VecDeque};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -70,10 +71,9 @@ struct Sink {
 /// Both streams.
 #[derive(Debug)]
 pub struct Output {
-    output: Sink,
-    /// `None` when standard error is the same file or pipe as standard output: one queue for
-    /// both keeps their lines whole.
-    error: Option<Sink>,
+    /// Standard output, then standard error, unless it is the same file or pipe: one queue for both
+    /// keeps their lines whole.
+    sinks: Vec<Sink>,
     style: Style,
     /// Of the ranks, instead of our streams.
     files: Option<RankFiles>,
@@ -109,15 +109,12 @@ impl Output {
             }
             _ => false,
         };
-        let output = Sink::new(Stream::Output, io::stdout().as_fd())?;
-        let error = if is_shared {
-            None
-        } else {
-            Some(Sink::new(Stream::Error, io::stderr().as_fd())?)
-        };
+        let mut sinks = vec![Sink::new(Stream::Output, io::stdout().as_fd())?];
+        if !is_shared {
+            sinks.push(Sink::new(Stream::Error, io::stderr().as_fd())?);
+        }
         Ok(Output {
-            output,
-            error,
+            sinks,
             style,
             files,
             filed: Vec::new(),
@@ -137,48 +134,27 @@ impl Output {
             true => Stream::Output,
             false => stream,
         };
-        if self.files.is_some() {
-            self.file(origin.rank, target, bytes);
-            self.filed.push(taken);
-            return;
-        }
-        let prefix = self.style.prefix(origin.rank);
-        let sink = self.sink(target);
-        if prefix.is_empty() {
-            sink.append(bytes);
-            sink.begun_by = (!bytes.ends_with(b"\n")).then_some(by);
-        } else {
-            sink.push_prefixed(by, &prefix, bytes);
-        }
-        sink.owners.push_back((sink.queued, taken));
-    }
-
-    /// Writes to the file of a rank. Its name says which rank it is, so lines have no tag.
-    fn file(&mut self, rank: u32, stream: Stream, bytes: &[u8]) {
-        let Some(files) = &mut self.files else { return };
         let style = Style {
-            has_tags: false,
+            // The name of a file says which rank it is.
+            has_tags: self.style.has_tags && self.files.is_none(),
             ..self.style
         };
-        let prefix = style.prefix(rank);
-        let written = if prefix.is_empty() {
-            files.append(rank, stream, bytes)
-        } else {
-            let mut lines = Vec::with_capacity(bytes.len());
-            for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-                if !self.begun.remove(&(rank, stream)) {
-                    lines.extend_from_slice(prefix.as_bytes());
-                }
-                lines.extend_from_slice(line);
-                if !line.ends_with(b"\n") {
-                    self.begun.insert((rank, stream));
-                }
-            }
-            files.append(rank, stream, &lines)
+        let prefix = style.prefix(origin.rank);
+        let Some(files) = &mut self.files else {
+            let sink = self.sink(target);
+            sink.push(by, &prefix, bytes);
+            sink.owners.push_back((sink.queued, taken));
+            return;
         };
-        if let Err(reason) = written {
+        let key = (origin.rank, target);
+        let lines = with_prefix(&prefix, self.begun.remove(&key), bytes);
+        if !bytes.ends_with(b"\n") {
+            self.begun.insert(key);
+        }
+        if let Err(reason) = files.append(origin.rank, target, &lines) {
             self.file_trouble.get_or_insert(Trouble::Failed(reason));
         }
+        self.filed.push(taken);
     }
 
     /// Queues a line of the launcher's own for standard error. The line of a rank's error handler
@@ -210,18 +186,11 @@ impl Output {
         if let Some(trouble) = self.file_trouble.take() {
             troubles.push((Stream::Output, trouble));
         }
-        for sink in [Some(&mut self.output), self.error.as_mut()]
-            .into_iter()
-            .flatten()
-        {
+        for sink in &mut self.sinks {
             if let Err(trouble) = sink.flush() {
                 troubles.push((sink.stream, trouble));
             }
-            let done = sink
-                .owners
-                .iter()
-                .take_while(|(end, _)| *end <= sink.written)
-                .count();
+            let done = sink.owners.partition_point(|(end, _)| *end <= sink.written);
             taken.extend(sink.owners.drain(..done).map(|(_, taken)| taken));
         }
         (taken, troubles)
@@ -229,27 +198,38 @@ impl Output {
 
     /// Returns true if everything has been written.
     pub fn is_empty(&self) -> bool {
-        self.output.queue.is_empty() && self.error.as_ref().is_none_or(|e| e.queue.is_empty())
+        self.sinks.iter().all(|sink| sink.queue.is_empty())
     }
 
     /// Names the streams to wait for.
     pub fn interests<'a>(&'a self, interests: &mut Interests<'a>) {
-        for sink in [Some(&self.output), self.error.as_ref()]
-            .into_iter()
-            .flatten()
-        {
-            if !sink.queue.is_empty() {
-                interests.writable(sink.descriptor.as_fd(), Token::Sink(sink.stream));
-            }
+        for sink in self.sinks.iter().filter(|sink| !sink.queue.is_empty()) {
+            interests.writable(sink.descriptor.as_fd(), Token::Sink(sink.stream));
         }
     }
 
     fn sink(&mut self, stream: Stream) -> &mut Sink {
-        match (stream, &mut self.error) {
-            (Stream::Error, Some(error)) => error,
-            _ => &mut self.output,
-        }
+        let place = match stream {
+            Stream::Output => 0,
+            Stream::Error => self.sinks.len() - 1,
+        };
+        &mut self.sinks[place]
     }
+}
+
+/// Lines with a prefix in front of each, but not of the first one if it has begun.
+fn with_prefix<'a>(prefix: &str, has_begun: bool, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+    if prefix.is_empty() {
+        return bytes.into();
+    }
+    let mut lines = Vec::with_capacity(bytes.len());
+    for (number, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
+        if number > 0 || !has_begun {
+            lines.extend_from_slice(prefix.as_bytes());
+        }
+        lines.extend_from_slice(line);
+    }
+    lines.into()
 }
 
 impl Style {
@@ -288,18 +268,12 @@ impl Sink {
         self.queued += bytes.len() as u64;
     }
 
-    /// Puts `prefix` in front of each line, but not again in front of a line that goes on.
-    fn push_prefixed(&mut self, by: (u32, Stream), prefix: &str, bytes: &[u8]) {
-        if self.begun_by != Some(by) {
+    fn push(&mut self, by: (u32, Stream), prefix: &str, bytes: &[u8]) {
+        if !prefix.is_empty() && self.begun_by != Some(by) {
             self.end_begun_line();
         }
-        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-            if self.begun_by.is_none() {
-                self.append(prefix.as_bytes());
-            }
-            self.append(line);
-            self.begun_by = (!line.ends_with(b"\n")).then_some(by);
-        }
+        self.append(&with_prefix(prefix, self.begun_by.is_some(), bytes));
+        self.begun_by = (!bytes.ends_with(b"\n")).then_some(by);
     }
 
     fn end_begun_line(&mut self) {

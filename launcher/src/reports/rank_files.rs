@@ -1,6 +1,7 @@
 //! A file for each rank and stream: `rank.3.out` and `rank.3.err` in the directory of `--output`.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileTypeExt as _;
@@ -34,29 +35,35 @@ impl RankFiles {
         opener: &mut Opener,
     ) -> Result<RankFiles, Failure> {
         let fail = |path: &Path, error: &io::Error| {
-            let shown = printable(&path.to_string_lossy());
-            Failure::launch(format!("--output: {shown} cannot be created: {error}"))
+            Failure::launch(format!(
+                "--output: {} cannot be created: {error}",
+                shown(path)
+            ))
         };
+        let refuse =
+            |path: &Path, why: &str| Failure::usage(format!("--output: {} is {why}", shown(path)));
         fs::create_dir_all(directory).map_err(|error| fail(directory, &error))?;
         let files = RankFiles {
             directory: directory.to_path_buf(),
             open: HashMap::new(),
         };
-        for rank in 0..ranks {
-            for stream in [Stream::Output, Stream::Error] {
-                if stream == Stream::Output || has_errors {
-                    let path = files.path(rank, stream);
-                    refuse_fifo(&path)?;
-                    let made = result_file::open(&path, &mut result_file::anew());
-                    let metadata = made.and_then(|file| file.metadata());
-                    let metadata = metadata.map_err(|error| fail(&path, &error))?;
-                    if let Some(other) = opener.enter("--output", &metadata) {
-                        let shown = printable(&path.to_string_lossy());
-                        return Err(Failure::usage(format!(
-                            "--output: {shown} is also the file of {other}; give each its own"
-                        )));
-                    }
-                }
+        let streams = [Stream::Output, Stream::Error];
+        let streams = &streams[..1 + usize::from(has_errors)];
+        let all = (0..ranks).flat_map(|rank| streams.iter().map(move |stream| (rank, *stream)));
+        for path in all.map(|(rank, stream)| files.path(rank, stream)) {
+            // Files are closed and opened again, which would be the end for the reader of a fifo.
+            if path.metadata().is_ok_and(|it| it.file_type().is_fifo()) {
+                return Err(refuse(
+                    &path,
+                    "a fifo; remove it, or name another directory",
+                ));
+            }
+            let made = result_file::open(&path, &mut result_file::anew());
+            let metadata = made.and_then(|file| file.metadata());
+            let metadata = metadata.map_err(|error| fail(&path, &error))?;
+            if let Some(other) = opener.enter("--output", &metadata) {
+                let why = format!("also the file of {other}; give each its own");
+                return Err(refuse(&path, &why));
             }
         }
         Ok(files)
@@ -71,19 +78,20 @@ impl RankFiles {
         let path = self.path(rank, stream);
         let written = self.file(rank, stream, &path);
         let written = written.and_then(|file| result_file::write_all(file, bytes));
-        written.map_err(|error| format!("{}: {error}", printable(&path.to_string_lossy())))
+        written.map_err(|error| format!("{}: {error}", shown(&path)))
     }
 
     fn file(&mut self, rank: u32, stream: Stream, path: &Path) -> io::Result<&mut File> {
-        let key = (rank, stream);
-        if !self.open.contains_key(&key) {
-            if self.open.len() >= OPEN_MAX {
-                self.open.clear();
-            }
-            let file = result_file::open(path, result_file::behind().create(false))?;
-            self.open.insert(key, file);
+        if self.open.len() >= OPEN_MAX && !self.open.contains_key(&(rank, stream)) {
+            self.open.clear();
         }
-        Ok(self.open.get_mut(&key).expect("it has just been added"))
+        Ok(match self.open.entry((rank, stream)) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(result_file::open(
+                path,
+                result_file::behind().create(false),
+            )?),
+        })
     }
 
     fn path(&self, rank: u32, stream: Stream) -> PathBuf {
@@ -95,17 +103,8 @@ impl RankFiles {
     }
 }
 
-/// Files are closed and opened again, which would be the end for the reader of a fifo.
-fn refuse_fifo(path: &Path) -> Result<(), Failure> {
-    match path.metadata() {
-        Ok(metadata) if metadata.file_type().is_fifo() => {
-            let shown = printable(&path.to_string_lossy());
-            Err(Failure::usage(format!(
-                "--output: {shown} is a fifo; remove it, or name another directory"
-            )))
-        }
-        _ => Ok(()),
-    }
+fn shown(path: &Path) -> String {
+    printable(&path.to_string_lossy())
 }
 
 #[cfg(test)]

@@ -6,8 +6,7 @@ use crate::job::place::Placement;
 use crate::remote::link::Link;
 use crate::reports::capture::Capture;
 use crate::reports::rank_files::RankFiles;
-use crate::reports::result_file::Opener;
-use crate::reports::stall::record::Record;
+use crate::reports::result_file::{self, Opener, ResultFile};
 use crate::reports::stats::Recorder;
 
 /// All of them. Their files are open.
@@ -17,8 +16,8 @@ pub(crate) struct Results {
     pub(crate) recorder: Option<Recorder>,
     /// `--packets` and `--sequence`.
     pub(crate) capture: Option<Capture>,
-    /// `--stall-json`.
-    pub(crate) stall_record: Option<Record>,
+    /// `--stall-json`: a line for each report.
+    pub(crate) stall_record: Option<ResultFile>,
     /// `--output`.
     pub(crate) rank_files: Option<RankFiles>,
 }
@@ -47,7 +46,7 @@ impl Results {
         let recorder = options.stats.as_ref();
         let recorder = recorder.map(|wish| Recorder::new(wish, size, &mut opener));
         let record = options.stall_json.as_deref();
-        let record = record.map(|path| Record::open(path, &mut opener));
+        let record = record.map(|it| opener.open("--stall-json ", it, result_file::behind()));
         let (recorder, stall_record) = (recorder.transpose()?, record.transpose()?);
         let directory = options.output_directory.as_deref();
         let has_errors = !options.style.merges_errors;
@@ -87,9 +86,7 @@ impl Results {
             }
         }
         if let Some(capture) = self.capture.take() {
-            let written = capture.finish();
-            closing.notes.extend(written.notes);
-            closing.losses.extend(written.losses);
+            capture.finish(&mut closing);
         }
         closing
     }

@@ -1,6 +1,6 @@
 //! What `mpirun --verbose` says about the start and the end of a job, a line each.
 
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::Read as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
@@ -42,29 +42,21 @@ pub fn hosts(
 
 fn origin(options: &Options, allocation: Option<&Allocation>) -> String {
     if let Some(file) = &options.host_file {
-        return format!("from --hostfile {}", printable(&file.to_string_lossy()));
+        return format!("from --hostfile {}", shown(file));
     }
     let has_own = |part: &crate::cli::part::Part| !part.hosts.is_empty();
     if !options.hosts.is_empty() || options.programs.iter().any(has_own) {
         return "from --host".into();
     }
-    match allocation {
-        Some(allocation) => {
-            let hosts = allocation.hosts.iter();
-            let hosts: Vec<String> = hosts
-                .map(|host| match host.slots {
-                    Some(slots) => format!("{}:{slots}", printable(&host.name)),
-                    None => printable(&host.name),
-                })
-                .collect();
-            format!(
-                "from the allocation of {}: {}",
-                allocation.system.name(),
-                hosts.join(",")
-            )
-        }
-        None => "this one alone, as no option and no scheduler names others".into(),
-    }
+    let Some(Allocation { system, hosts, .. }) = allocation else {
+        return "this one alone, as no option and no scheduler names others".into();
+    };
+    let hosts = hosts.iter().map(|host| match host.slots {
+        Some(slots) => format!("{}:{slots}", printable(&host.name)),
+        None => printable(&host.name),
+    });
+    let hosts = Vec::from_iter(hosts).join(",");
+    format!("from the allocation of {}: {hosts}", system.name())
 }
 
 /// A program, and what starts it if it is a script.
@@ -80,21 +72,18 @@ fn shown(path: &Path) -> String {
     printable(&path.to_string_lossy())
 }
 
-/// Opens a program for reading, unless that would wait for somebody, as for a fifo's writer.
-fn open(file: &Path) -> Option<File> {
-    let mut options = OpenOptions::new();
-    let opened = options
-        .read(true)
-        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
-    let file = opened.open(file).ok()?;
-    file.metadata().ok()?.is_file().then_some(file)
-}
-
-/// The words behind `#!` if the file begins with them.
+/// The words behind `#!` if the file begins with them. A file is not read that would wait for
+/// somebody, as a fifo does for its writer.
 fn interpreter(file: &Path) -> Option<String> {
+    let mut options = OpenOptions::new();
+    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+    let mut file = options.read(true).custom_flags(flags).open(file).ok()?;
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
     let mut start = [0; 128];
-    let read = open(file)?.read(&mut start).ok()?;
-    let start = String::from_utf8_lossy(&start[..read]).into_owned();
+    let read = file.read(&mut start).ok()?;
+    let start = String::from_utf8_lossy(&start[..read]);
     let line = start.strip_prefix("#!")?.lines().next()?;
     Some(printable(line.trim()))
 }
@@ -125,10 +114,8 @@ pub fn report(host: &str, report: &Report) -> Option<String> {
         }
         Report::Refused { reason, .. } => format!("host {host}: refused: {}", printable(reason)),
         Report::Unreached { reason, .. } => {
-            format!(
-                "host {host}: not reached, tried again: {}",
-                printable(reason)
-            )
+            let reason = printable(reason);
+            format!("host {host}: not reached, tried again: {reason}")
         }
         Report::Quiet => format!("host {host}: all its ranks have ended"),
         _ => return None,

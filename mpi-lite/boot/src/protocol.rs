@@ -248,12 +248,8 @@ pub enum FrameError {
 ///
 /// [`FrameError::Length`] if the message is longer than [`FRAME_MAX`].
 pub fn encode<T: Serialize>(message: &T) -> Result<Vec<u8>, FrameError> {
-    let frame = postcard::to_extend(message, vec![0; LENGTH_BYTES])
+    let mut frame = postcard::to_extend(message, vec![0; LENGTH_BYTES])
         .expect("our messages consist of types that postcard can encode");
-    seal(frame)
-}
-
-fn seal(mut frame: Vec<u8>) -> Result<Vec<u8>, FrameError> {
     let length = frame.len() - LENGTH_BYTES;
     if length == 0 || length > FRAME_MAX {
         let longest = FRAME_MAX;

@@ -1,4 +1,5 @@
-//! No circles among the files of `engine/`, `coll/` and `transport/`.
+//! No circles among the files of `engine/`, `coll/` and `transport/`; and small ones in the
+//! launcher.
 //!
 //! A file leads to another if its code names something of the other by a path: in `use`, or where
 //! it is used. A name that a `mod.rs` hands on (`pub use`) belongs to the file that defines it; to
@@ -10,9 +11,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use syn::visit::{self, Visit};
 use syn::{ImplItemFn, ItemFn, ItemImpl, ItemMod, ItemUse, UseTree, Visibility};
 
-use super::source::{files_of, is_apart};
+use super::source::{files_below, files_of, is_apart};
 
 const FOLDERS: [&str; 3] = ["engine", "coll", "transport"];
+
+/// Most files of the launcher that import each other in a circle.
+const CIRCLE_MOST: usize = 4;
 
 /// A module or item by its path from the crate on.
 type Name = Vec<String>;
@@ -231,6 +235,36 @@ fn files_import_each_other_in_no_circle() {
     assert_eq!(circle(&edges), None, "a circle of files");
 }
 
+/// The greatest set of files in which each leads to each other one.
+fn greatest_group<'a>(edges: &BTreeSet<(&'a str, &'a str)>) -> Vec<&'a str> {
+    let files: BTreeSet<&str> = edges.iter().map(|edge| edge.0).collect();
+    let leads = |from, to| from == to || way(edges, (from, to)).is_some();
+    let group = |file| {
+        let others = files.iter().copied();
+        let group = others.filter(|other| leads(file, other) && leads(other, file));
+        group.collect::<Vec<_>>()
+    };
+    let groups = files.iter().map(|file| group(file));
+    groups.max_by_key(Vec::len).unwrap_or_default()
+}
+
+#[test]
+fn few_files_of_the_launcher_import_each_other_in_a_circle() {
+    let files = files_below("../launcher", &["src"]);
+    let from_src = |(file, text): (String, String)| {
+        let file = file.trim_start_matches("src/").to_owned();
+        (file, text)
+    };
+    let files = Crate::new(&files.into_iter().map(from_src).collect::<Vec<_>>());
+    let edges = files.edges();
+    assert!(
+        edges.len() > 50,
+        "hardly anything leads anywhere: {edges:?}"
+    );
+    let group = greatest_group(&edges);
+    assert!(group.len() <= CIRCLE_MOST, "a circle of files: {group:?}");
+}
+
 fn of(files: &[(&str, &str)]) -> Vec<(String, String)> {
     let owned = |(file, text): &(&str, &str)| (file.to_string(), text.to_string());
     files.iter().map(owned).collect()
@@ -283,4 +317,11 @@ fn the_shortest_circle_is_found() {
         circle(&edges("a>b b>c c>a b>d d>b")),
         Some(vec!["b", "d", "b"])
     );
+}
+
+#[test]
+fn the_greatest_group_is_found() {
+    let edges = "a>b b>c c>a c>d d>e e>d";
+    let edges = edges.split(' ').filter_map(|edge| edge.split_once('>'));
+    assert_eq!(greatest_group(&edges.collect()), ["a", "b", "c"]);
 }

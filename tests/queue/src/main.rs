@@ -121,10 +121,10 @@ fn work(queue: Queue, queues: &Mutex<Queues>, runner: &Runner<'_>, report: &Repo
 fn run_all(options: &Options) -> Result<bool, String> {
     let table = Table::read(&options.table)?;
     let mut programs = programs::build(&options.cargo)?;
+    programs.push(programs::documentation(&options.cargo));
     if options.cargo.iter().any(|word| word == "--workspace") {
         table.check(&programs)?;
     }
-    programs.push(programs::documentation(&options.cargo));
     if !options.only.is_empty() {
         let is_chosen = |name: &str| options.only.iter().any(|word| name.contains(word.as_str()));
         programs.retain(|program| is_chosen(&program.name));

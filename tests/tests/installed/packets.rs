@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-use mpi_lite_tests::{Job, Process, Scratch, build, source_root};
+use mpi_lite_tests::{Job, Process, Scratch, build, source_root, tool};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -105,6 +105,23 @@ fn records_that_a_rank_cannot_write_are_missed_and_not_status_0() {
     let words = "mpirun: ranks 0, 1 could not record all packets";
     assert!(outcome.stderr.contains(words), "{}", outcome.report());
     assert!(packets_of(&file).values().all(|&count| count > 0));
+}
+
+#[test]
+fn records_of_ranks_that_were_not_asked_by_mpirun_are_read_by_mpi_packets() {
+    let scratch = Scratch::new("packets-alone");
+    let (program, records) = (build(PROGRAM, &scratch), scratch.path().join("records"));
+    std::fs::create_dir(&records).expect("a folder");
+    let job = Job::mpirun(2).env("MPILITE_PACKETS", records.join("it"));
+    let job = job.args(["--transport", "rmpp"]).arg(program);
+    drop(job.args(["8", "10", "back"]).run().expect_code(0));
+    let file = scratch.path().join("job.pcapng");
+    let mut command = Command::new(tool("mpi-packets"));
+    let status = command.arg("--packets").arg(&file).arg(&records).status();
+    assert!(status.expect("it can be started").success());
+    let packets = packets_of(&file);
+    assert_eq!(packets.len(), 4);
+    assert!(packets.values().all(|&count| count >= 10), "{packets:?}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::wire::MAGIC;
 /// A node whose "ssh" is this shell script.
 fn behind(script: &str) -> Remote {
     let inherited = Inherited {
-        signals: crate::signals::Inherited::nothing(),
+        signals: crate::signals::Inherited::default(),
         files: (1024, 1024),
         descriptors: 3,
     };

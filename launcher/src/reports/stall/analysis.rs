@@ -154,8 +154,7 @@ impl<'a> Search<'_, 'a> {
         for rank in &ranks {
             self.explained[*rank as usize] = true;
         }
-        let starts = ranks.into_iter().map(|rank| rank as usize).collect();
-        self.follow(starts, true);
+        self.follow(&ranks, true);
         self.reasons.push(reason);
     }
 
@@ -174,14 +173,13 @@ impl<'a> Search<'_, 'a> {
         wait.is_for_message() && !self.is_full() && self.is_stuck(wait.rank)
     }
 
-    /// Finds and marks the ranks without a reason whose waits end in these nodes, the nearest
-    /// first.
-    fn follow(&mut self, starts: Vec<usize>, with_any: bool) -> Vec<Link<'a>> {
+    /// Finds and marks the ranks without a reason whose waits end in these ranks, the nearest first.
+    fn follow(&mut self, ends: &[u32], with_any: bool) -> Vec<Link<'a>> {
         let mut links = Vec::new();
         let mut seen = vec![false; self.graph.nodes.len()];
         // The node, the rank that it stands for, and whether a receive from any source counts.
-        let starts = starts.into_iter().map(|node| (node, node, with_any));
-        let mut queue: VecDeque<(usize, usize, bool)> = starts.collect();
+        let ends = ends.iter().map(|rank| *rank as usize);
+        let mut queue = VecDeque::from_iter(ends.map(|node| (node, node, with_any)));
         while let Some((node, on, with_any)) = queue.pop_front() {
             for &parent in &self.graph.parents[node] {
                 match self.graph.nodes[parent].meaning {
@@ -232,7 +230,7 @@ impl<'a> Search<'_, 'a> {
             budget -= 1;
             let (message, _) = near;
             let depends = |source| self.depends(source, wait.rank);
-            if !is_strict || message.source.world.is_some_and(depends) {
+            if !is_strict || message.mail.world().is_some_and(depends) {
                 let ranks = ranks_of(std::iter::once(wait).chain(message.sender));
                 self.add(ranks, Reason::Near(wait, near));
             }
@@ -280,12 +278,11 @@ impl<'a> Search<'_, 'a> {
             if self.is_full() {
                 break;
             }
-            let starts: Vec<usize> = ranks.iter().map(|rank| *rank as usize).collect();
-            let mut links = self.follow(starts.clone(), with_any);
+            let mut links = self.follow(&ranks, with_any);
             links.retain(|link| ranks.binary_search(&link.wait.rank).is_err());
             if !links.is_empty() {
-                for rank in starts {
-                    self.explained[rank] = true;
+                for rank in &ranks {
+                    self.explained[*rank as usize] = true;
                 }
                 self.reasons.push(Reason::End(nature, ranks, links));
             }
@@ -299,9 +296,7 @@ impl<'a> Search<'_, 'a> {
             let mut best: Option<Vec<Link<'a>>> = None;
             for rank in (0..).take(self.facts.natures.len()) {
                 let most = best.as_ref().map_or(usize::MAX, |best| best.len() - 1);
-                if let Some(found) = self.cycle(rank, most, &mut budget) {
-                    best = Some(found);
-                }
+                best = self.cycle(rank, most, &mut budget).or(best);
             }
             let Some(mut best) = best else {
                 return;
@@ -309,10 +304,8 @@ impl<'a> Search<'_, 'a> {
             for link in &mut best {
                 self.complete(link);
             }
-            self.add(
-                ranks_of(best.iter().map(|link| link.wait)),
-                Reason::Cycle(best),
-            );
+            let ranks = ranks_of(best.iter().map(|link| link.wait));
+            self.add(ranks, Reason::Cycle(best));
         }
     }
 
@@ -420,16 +413,13 @@ impl<'a> Search<'_, 'a> {
                 self.waiting(target)
             } else if self.messages.have_met(wait) {
                 let dest = wait.mail().filter(|_| wait.is_send());
-                let dest = dest.and_then(|mail| mail.peer?.world);
-                let is_known = |dest: &u32| (*dest as usize) < facts.natures.len();
-                std::iter::once(wait.rank)
-                    .chain(dest.filter(is_known))
-                    .collect()
+                let dest = dest.and_then(|mail| mail.world());
+                let dest = dest.filter(|dest| (*dest as usize) < facts.natures.len());
+                Vec::from_iter([Some(wait.rank), dest].into_iter().flatten())
             } else {
                 continue;
             };
-            let other = self.other_collective(wait);
-            let reason = match other {
+            let reason = match self.other_collective(wait) {
                 Some(held) => Reason::OtherCollective(wait, held),
                 None => Reason::OnItsWay(wait),
             };

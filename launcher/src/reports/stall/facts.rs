@@ -54,7 +54,7 @@ impl<'a> Facts<'a> {
     /// What a rank has answered.
     pub(super) fn state(&self, rank: u32) -> Option<&'a RankState> {
         match &self.snapshot.ranks.get(rank as usize)?.doing {
-            Doing::Answered(state) => Some(state),
+            Doing::State(state) => Some(state),
             _ => None,
         }
     }
@@ -134,7 +134,7 @@ impl<'a> Facts<'a> {
 pub(super) fn states(snapshot: &Snapshot) -> impl Iterator<Item = (u32, &RankState)> {
     let ranks = (0..).zip(&snapshot.ranks);
     ranks.filter_map(|(rank, seen)| match &seen.doing {
-        Doing::Answered(state) => Some((rank, &**state)),
+        Doing::State(state) => Some((rank, &**state)),
         _ => None,
     })
 }

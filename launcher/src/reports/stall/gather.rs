@@ -11,7 +11,7 @@ use super::{Doing, Occasion, RankSeen, Snapshot};
 use crate::failure::printable;
 use crate::pmi;
 use crate::poll::earlier;
-use crate::wire::{Answer, Report};
+use crate::wire::Report;
 
 /// How often the ranks are asked again about a stall if one does not answer, and after how long at
 /// most. On a busy machine an answer may come late, and `--stall abort` ends the job.
@@ -37,17 +37,10 @@ pub enum Step {
     Say(String),
 }
 
-/// Why the ranks are asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wish {
-    Stall,
-    Asked,
-    Timeout,
-}
-
 /// How far a rank has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Stage {
+    #[default]
     NotStarted,
     BeforeInit,
     InMpi,
@@ -57,7 +50,7 @@ enum Stage {
     Ended,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Rank {
     host: String,
     is_here: bool,
@@ -74,19 +67,6 @@ struct Rank {
 }
 
 impl Rank {
-    fn new(host: &str, is_here: bool) -> Rank {
-        Rank {
-            host: printable(host),
-            is_here,
-            pid: None,
-            stage: Stage::NotStarted,
-            entered_at: None,
-            blocked_at: None,
-            carded_at: None,
-            answer: None,
-        }
-    }
-
     /// Returns true if the rank may still do something for others.
     fn lives(&self) -> bool {
         !matches!(self.stage, Stage::Finalized | Stage::Ended)
@@ -95,15 +75,6 @@ impl Rank {
     /// Since when the rank is blocked, if it is.
     fn stuck_at(&self) -> Option<Instant> {
         earlier(self.blocked_at, self.carded_at)
-    }
-
-    /// What is known about the rank without an answer of its node.
-    fn known(&self) -> Option<Doing> {
-        match self.stage {
-            Stage::NotStarted => Some(Doing::BeforeInit),
-            Stage::Ended => Some(Doing::Ended),
-            Stage::BeforeInit | Stage::InMpi | Stage::InOtherMpi | Stage::Finalized => None,
-        }
     }
 
     /// Returns true if it has not answered, though it may be able to.
@@ -126,16 +97,14 @@ impl Rank {
 /// A question that the ranks are asked.
 #[derive(Debug)]
 struct Question {
-    wish: Wish,
+    occasion: Occasion,
     asked_at: Instant,
-    /// The rank that stopped last had been blocked since then.
-    stalled_at: Option<Instant>,
     /// A rank has gone on since the question.
     is_void: bool,
 }
 
 /// The ranks of a job, as far as they are blocked.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Gather {
     ranks: Vec<Rank>,
     /// After how long a stall is reported; `None`: never.
@@ -158,19 +127,15 @@ impl Gather {
     /// A job with these hosts, by rank; `here` are the ranks on this one, ascending.
     pub fn new(hosts: &[String], here: &[u32], stall_after: Option<Duration>) -> Gather {
         let is_here = |rank: &u32| here.binary_search(rank).is_ok();
-        let ranks = (0..).zip(hosts);
-        let ranks = ranks.map(|(rank, host)| Rank::new(host, is_here(&rank)));
+        let ranks = (0..).zip(hosts).map(|(rank, host)| Rank {
+            host: printable(host),
+            is_here: is_here(&rank),
+            ..Rank::default()
+        });
         Gather {
             ranks: ranks.collect(),
             stall_after,
-            look_at: None,
-            retries: 0,
-            number: 0,
-            question: None,
-            asked: 0,
-            is_reported: false,
-            is_over: false,
-            steps: VecDeque::new(),
+            ..Gather::default()
         }
     }
 
@@ -188,8 +153,8 @@ impl Gather {
     /// The time of the job is over. A question on its way is for this: there is no time for two.
     pub fn time_is_up(&mut self, now: Instant) {
         match &mut self.question {
-            Some(question) => question.wish = Wish::Timeout,
-            None => self.begin(Wish::Timeout, None, now),
+            Some(question) => question.occasion = Occasion::Timeout,
+            None => self.begin(Occasion::Timeout, now),
         }
         self.tick(now);
     }
@@ -273,7 +238,7 @@ impl Gather {
             }
             Report::Described {
                 question, answer, ..
-            } if *question == self.number => self.answer(place, doing(answer)),
+            } if *question == self.number => self.answer(place, answer.clone()),
             _ => {}
         }
     }
@@ -289,9 +254,13 @@ impl Gather {
         }
         if self.asked > 0 {
             self.asked -= 1;
-            self.begin(Wish::Asked, None, now);
+            self.begin(Occasion::Asked, now);
         } else if self.due_at().is_some_and(|at| at <= now) {
-            self.begin(Wish::Stall, self.stalled_at(), now);
+            let blocked = self
+                .stalled_at()
+                .map(|at| now.saturating_duration_since(at));
+            let seconds = blocked.unwrap_or_default().as_secs();
+            self.begin(Occasion::Stall { seconds }, now);
         }
         // A job without a process has nobody to wait for.
         self.close(now);
@@ -345,16 +314,20 @@ impl Gather {
         }
     }
 
-    fn begin(&mut self, wish: Wish, stalled_at: Option<Instant>, now: Instant) {
+    fn begin(&mut self, occasion: Occasion, now: Instant) {
         self.number += 1;
         self.question = Some(Question {
-            wish,
+            occasion,
             asked_at: now,
-            stalled_at,
             is_void: false,
         });
         for rank in &mut self.ranks {
-            rank.answer = rank.known();
+            // What is known without an answer of its node.
+            rank.answer = match rank.stage {
+                Stage::NotStarted => Some(Doing::BeforeInit),
+                Stage::Ended => Some(Doing::Ended),
+                Stage::BeforeInit | Stage::InMpi | Stage::InOtherMpi | Stage::Finalized => None,
+            };
         }
         self.steps.push_back(Step::Ask(self.number));
     }
@@ -374,34 +347,32 @@ impl Gather {
         let Some(question) = self.question.take_if(is_done) else {
             return;
         };
-        let occasion = match question.wish {
-            Wish::Asked => Occasion::Asked,
-            Wish::Timeout => {
-                // The job ends now.
-                self.is_over = true;
-                Occasion::Timeout
-            }
-            Wish::Stall if self.is_refuted(&question) => {
+        match question.occasion {
+            Occasion::Asked => {}
+            // The job ends now.
+            Occasion::Timeout => self.is_over = true,
+            Occasion::Stall { .. } if self.is_refuted(&question) => {
                 self.look_at = self.stall_after.map(|stall_after| now + stall_after);
                 return;
             }
-            Wish::Stall if self.retries < RETRIES && self.ranks.iter().any(Rank::is_missing) => {
+            Occasion::Stall { .. }
+                if self.retries < RETRIES && self.ranks.iter().any(Rank::is_missing) =>
+            {
                 self.retries += 1;
                 let stall_after = self.stall_after.unwrap_or(RETRY_AFTER);
                 self.look_at = Some(now + RETRY_AFTER.min(stall_after));
                 return;
             }
-            Wish::Stall => {
-                self.is_reported = true;
-                let blocked = question
-                    .stalled_at
-                    .map(|at| question.asked_at.saturating_duration_since(at));
-                let seconds = blocked.unwrap_or_default().as_secs();
-                Occasion::Stall { seconds }
-            }
-        };
-        let snapshot = self.snapshot(occasion);
-        self.steps.push_back(Step::Report(snapshot));
+            Occasion::Stall { .. } => self.is_reported = true,
+        }
+        let ranks = self.ranks.iter_mut().map(|rank| RankSeen {
+            host: rank.host.clone(),
+            pid: rank.pid,
+            doing: rank.answer.take().unwrap_or(Doing::Unknown),
+        });
+        let (occasion, ranks) = (question.occasion, ranks.collect());
+        self.steps
+            .push_back(Step::Report(Snapshot { occasion, ranks }));
     }
 
     /// Returns true if the answers show that a rank has gone on.
@@ -411,22 +382,12 @@ impl Gather {
         let mut ranks = self.ranks.iter();
         question.is_void || ranks.any(|rank| has_gone_on(rank, question.asked_at, tolerance))
     }
-
-    fn snapshot(&mut self, occasion: Occasion) -> Snapshot {
-        let ranks = self.ranks.iter_mut().map(|rank| RankSeen {
-            host: rank.host.clone(),
-            pid: rank.pid,
-            doing: rank.answer.take().unwrap_or(Doing::Unknown),
-        });
-        let ranks = ranks.collect();
-        Snapshot { occasion, ranks }
-    }
 }
 
 /// Returns true if the answer of a rank shows that it has gone on, though it was blocked when it
 /// was asked: it has been blocked for less than it should by more than `tolerance`.
 fn has_gone_on(rank: &Rank, asked_at: Instant, tolerance: Duration) -> bool {
-    let Some(Doing::Answered(state)) = &rank.answer else {
+    let Some(Doing::State(state)) = &rank.answer else {
         return false;
     };
     let least = state.threads.iter().map(|thread| thread.blocked_ms).min();
@@ -439,17 +400,6 @@ fn has_gone_on(rank: &Rank, asked_at: Instant, tolerance: Duration) -> bool {
             .is_none_or(|least| Duration::from_millis(least).saturating_add(tolerance) < expected)
 }
 
-fn doing(answer: &Answer) -> Doing {
-    match answer {
-        Answer::State(state) => Doing::Answered(state.clone()),
-        Answer::BeforeInit => Doing::BeforeInit,
-        Answer::Finalized => Doing::Finalized,
-        Answer::OtherMpi => Doing::OtherMpi,
-        Answer::Ended => Doing::Ended,
-        Answer::Silent(process) => Doing::Silent(*process),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use mpi_boot::state::{RankState, ThreadState};
@@ -457,7 +407,7 @@ mod tests {
 
     use super::*;
     use crate::reports::stall::ProcessSeen;
-    use crate::wire::Ended;
+    use crate::wire::{Answer, Ended};
 
     const S: Duration = Duration::from_secs(1);
 
@@ -576,7 +526,7 @@ mod tests {
         assert_eq!(snapshot.ranks.len(), 2);
         let seen = &snapshot.ranks[1];
         assert_eq!((seen.host.as_str(), seen.pid), ("n1", Some(4701)));
-        assert!(matches!(seen.doing, Doing::Answered(_)), "{seen:?}");
+        assert!(matches!(seen.doing, Doing::State(_)), "{seen:?}");
     }
 
     #[test]

@@ -211,7 +211,7 @@ impl<'a> Builder<'_, 'a> {
 
     /// The node that an operation waits for.
     fn target(&mut self, wait: Wait<'a>) -> usize {
-        let other = wait.mail().and_then(|mail| mail.peer?.world);
+        let other = wait.mail().and_then(|mail| mail.world());
         if self.messages.have_met(wait) {
             // A rank that waits in MPI moves messages.
             let other = other.filter(|other| {

@@ -1,9 +1,7 @@
 //! The report as JSON, for programs: one object, on one line.
 //! `docs/stall-json.md` has the fields.
 
-use mpi_boot::state::{
-    EndsWith, HeldMessage, MessageKind, Operation, RankState, ThreadState, Wanted,
-};
+use mpi_boot::state::{EndsWith, HeldMessage, MessageKind, Operation, RankState, ThreadState};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -11,9 +9,14 @@ use super::analysis::{Finding, Reason};
 use super::collectives::Form;
 use super::facts::Facts;
 use super::near::Difference;
-use super::waits::{Nature, Wait, sorted};
+use super::waits::{Mail, Nature, Wait, sorted};
 use super::{Doing, Occasion, RankSeen, Snapshot, lines, words};
 use crate::failure::printable;
+
+/// The names of the fields for the other side and the bytes.
+const RECEIVE: [&str; 2] = ["source", "room"];
+const MESSAGE: [&str; 2] = ["source", "bytes"];
+const SEND: [&str; 2] = ["dest", "bytes"];
 
 pub(super) fn text(snapshot: &Snapshot) -> String {
     let finding = Finding::new(snapshot);
@@ -61,7 +64,7 @@ impl<'a> Facts<'a> {
                     "waited_ms": process.waited_ms,
                 });
             }
-            Doing::Answered(state) => self.add_state(rank, state, &mut object),
+            Doing::State(state) => self.add_state(rank, state, &mut object),
             _ => (),
         }
         object
@@ -72,7 +75,12 @@ impl<'a> Facts<'a> {
         let unexpected = state.unexpected.iter();
         let unexpected = unexpected.map(|held| self.held_message(rank, held));
         let awaited = state.awaited.iter();
-        let awaited = awaited.map(|wanted| self.wanted_json(rank, "receive", wanted));
+        let awaited = awaited.map(|wanted| {
+            let id = self.id(rank, wanted.context);
+            let mut object = self.mail(Mail::wanted(id, wanted), RECEIVE);
+            object["kind"] = "receive".into();
+            object
+        });
         let communicators = state.communicators.iter().map(|described| {
             let mut object = fields(described);
             object.remove("members");
@@ -106,72 +114,57 @@ impl<'a> Facts<'a> {
     }
 
     fn operation_json(&self, wait: Wait<'_>) -> Value {
-        let name = wait.id.map(|id| self.name(id));
-        match wait.operation {
-            Operation::Receive(wanted) => self.wanted_json(wait.rank, "receive", wanted),
-            Operation::Probe(wanted) => self.wanted_json(wait.rank, "probe", wanted),
-            Operation::Incoming(held) => {
-                let mut object = self.held_message(wait.rank, held);
-                object["kind"] = "incoming".into();
-                object
+        let mail = |names| wait.mail().map_or(Value::Null, |it| self.mail(it, names));
+        let (kind, mut object) = match wait.operation {
+            Operation::Receive(_) => ("receive", mail(RECEIVE)),
+            Operation::Probe(_) => ("probe", mail(RECEIVE)),
+            Operation::Incoming(held) => ("incoming", self.held_message(wait.rank, held)),
+            Operation::Send { is_synchronous, .. } => {
+                let mut object = mail(SEND);
+                object["synchronous"] = json!(is_synchronous);
+                ("send", object)
             }
-            Operation::Send {
-                dest,
-                tag,
-                bytes,
-                is_synchronous,
-                kind,
-                ..
-            } => with_partitions(
-                json!({
-                    "kind": "send",
-                    "communicator": name,
-                    "dest": dest.world,
-                    "tag": tag,
-                    "bytes": bytes,
-                    "synchronous": is_synchronous,
-                }),
-                *kind,
-            ),
             Operation::Collective {
-                name: called,
+                name,
                 root,
                 number,
                 is_blocking,
                 ..
-            } => json!({
-                "kind": "collective",
-                "communicator": name,
-                "name": printable(called),
-                "root": root,
-                "number": number,
-                "blocking": is_blocking,
-            }),
-            Operation::Job => json!({ "kind": "job" }),
-            Operation::Other(what) => json!({ "kind": "other", "what": printable(what) }),
-        }
-    }
-
-    fn wanted_json(&self, rank: u32, kind: &str, wanted: &Wanted) -> Value {
-        let object = json!({
-            "kind": kind,
-            "communicator": self.name(self.id(rank, wanted.context)),
-            "source": wanted.source.and_then(|source| source.world),
-            "tag": wanted.tag,
-            "room": wanted.room,
-        });
-        with_partitions(object, wanted.kind)
+            } => {
+                let object = json!({
+                    "communicator": wait.id.map(|id| self.name(id)),
+                    "name": printable(name),
+                    "root": root,
+                    "number": number,
+                    "blocking": is_blocking,
+                });
+                ("collective", object)
+            }
+            Operation::Job => ("job", json!({})),
+            Operation::Other(what) => ("other", json!({ "what": printable(what) })),
+        };
+        object["kind"] = kind.into();
+        object
     }
 
     fn held_message(&self, rank: u32, held: &HeldMessage) -> Value {
-        let object = json!({
-            "communicator": self.name(self.id(rank, held.context)),
-            "source": held.source.world,
-            "tag": held.tag,
-            "bytes": held.bytes,
-            "collective": printable(&held.collective),
+        let mut object = self.mail(Mail::held(self.id(rank, held.context), held), MESSAGE);
+        object["collective"] = printable(&held.collective).into();
+        object
+    }
+
+    /// The fields of a message or a receive, with these names for the other side and the bytes.
+    fn mail(&self, mail: Mail, [peer, bytes]: [&str; 2]) -> Value {
+        let mut object = json!({
+            "communicator": self.name(mail.id),
+            peer: mail.world(),
+            "tag": mail.tag,
+            bytes: mail.bytes,
         });
-        with_partitions(object, held.kind)
+        if let MessageKind::Partitioned(partitions) = mail.kind {
+            object["partitions"] = json!(partitions);
+        }
+        object
     }
 }
 
@@ -194,18 +187,46 @@ impl Finding<'_> {
     }
 
     fn reason(&self, reason: &Reason<'_>) -> Value {
-        let (kind, others) = match reason {
-            Reason::Cycle(_) => ("cycle", Vec::new()),
-            Reason::Near(_, (near, _)) => ("near_match", Vec::from_iter(near.source.world)),
-            Reason::Mixed(_) => ("different_collectives", Vec::new()),
-            Reason::OtherCollective(_, held) => {
-                ("other_collective", Vec::from_iter(held.source.world))
+        let mut others = Vec::new();
+        let mut object = json!({ "sentence": self.sentence(reason) });
+        let kind = match reason {
+            Reason::Cycle(_) => "cycle",
+            Reason::Near(_, (near, difference)) => {
+                others.extend(near.mail.world());
+                object["message"] = json!({
+                    "source": near.mail.world(),
+                    "tag": near.mail.tag,
+                    "communicator": self.facts.name(near.mail.id),
+                    "bytes": near.mail.bytes,
+                    "difference": match difference {
+                        Difference::Tag => "tag",
+                        Difference::Communicator => "communicator",
+                        Difference::Room => "room",
+                        Difference::Kind => "partitioned",
+                    },
+                });
+                "near_match"
             }
-            Reason::End(_, ends, _) => ("end", ends.clone()),
-            Reason::AnySource(..) => ("any_source", Vec::new()),
-            Reason::OnItsWay(_) => ("on_its_way", Vec::new()),
-            Reason::NotFound => ("not_found", Vec::new()),
+            Reason::Mixed(mixed) => {
+                object["communicator"] = self.facts.name(mixed.communicator).into();
+                "different_collectives"
+            }
+            Reason::OtherCollective(_, held) => {
+                others.extend(held.source.world);
+                "other_collective"
+            }
+            Reason::End(_, ends, _) => {
+                others.extend(ends);
+                "end"
+            }
+            Reason::AnySource(..) => "any_source",
+            Reason::OnItsWay(_) => "on_its_way",
+            Reason::NotFound => "not_found",
         };
+        if let Reason::End(nature, ends, _) | Reason::AnySource(_, Some((nature, ends))) = reason {
+            object["ends"] = json!(ends);
+            object["doing"] = nature.words().0.into();
+        }
         let waits = reason.waits();
         let ranks = sorted(waits.iter().map(|wait| wait.rank).chain(others));
         let waits = waits.iter().map(|wait| {
@@ -215,46 +236,11 @@ impl Finding<'_> {
                 "operation": self.facts.operation_json(*wait),
             })
         });
-        let mut object = json!({
-            "kind": kind,
-            "ranks": ranks,
-            "waits": waits.collect::<Vec<_>>(),
-            "sentence": self.sentence(reason),
-        });
-        match reason {
-            Reason::Near(_, (near, difference)) => {
-                object["message"] = json!({
-                    "source": near.source.world,
-                    "tag": near.tag,
-                    "communicator": self.facts.name(near.communicator),
-                    "bytes": near.bytes,
-                    "difference": match difference {
-                        Difference::Tag => "tag",
-                        Difference::Communicator => "communicator",
-                        Difference::Room => "room",
-                        Difference::Kind => "partitioned",
-                    },
-                });
-            }
-            Reason::Mixed(mixed) => {
-                object["communicator"] = self.facts.name(mixed.communicator).into();
-            }
-            Reason::End(nature, ranks, _) | Reason::AnySource(_, Some((nature, ranks))) => {
-                object["ends"] = json!(ranks);
-                object["doing"] = nature.words().0.into();
-            }
-            _ => (),
-        }
+        object["kind"] = kind.into();
+        object["ranks"] = ranks.into();
+        object["waits"] = waits.collect();
         object
     }
-}
-
-/// Adds the partitions of a partitioned message, send or receive.
-fn with_partitions(mut object: Value, kind: MessageKind) -> Value {
-    if let MessageKind::Partitioned(partitions) = kind {
-        object["partitions"] = json!({ "ready": partitions.ready, "all": partitions.all });
-    }
-    object
 }
 
 /// The fields of a structure, its words printable.

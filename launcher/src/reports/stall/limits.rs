@@ -8,25 +8,13 @@ use mpi_boot::state::{
 /// The longest state in bytes with the program lines that the launcher of its host has added.
 pub const WITH_LINES_MAX: usize = 4 * STATE_MAX;
 
-/// Checks the state that a rank has sent to its launcher.
+/// Checks a state that is to have at most so many bytes: [`STATE_MAX`] as a rank sends it to its
+/// launcher, [`WITH_LINES_MAX`] as another host reports it.
 ///
 /// # Errors
 ///
 /// What is too long, in words that follow the name of the rank.
-pub fn check_of_rank(state: &RankState) -> Result<(), String> {
-    check(state, STATE_MAX)
-}
-
-/// Checks the state of a rank that another host has reported.
-///
-/// # Errors
-///
-/// What is too long, in words that follow the name of the rank.
-pub fn check_of_host(state: &RankState) -> Result<(), String> {
-    check(state, WITH_LINES_MAX)
-}
-
-fn check(state: &RankState, bytes_max: usize) -> Result<(), String> {
+pub fn check(state: &RankState, bytes_max: usize) -> Result<(), String> {
     let at_most = |what: &str, number: usize, most: usize| match number > most {
         true => Err(format!("described {number} {what} ({most} at most)")),
         false => Ok(()),
@@ -113,11 +101,11 @@ mod tests {
             RUNS_MAX,
         ];
         let of = |n: [usize; 5]| state(n[0], n[1], n[2], n[3], n[4]);
-        assert_eq!(check_of_rank(&of(most)), Ok(()));
+        assert_eq!(check(&of(most), STATE_MAX), Ok(()));
         for place in 0..most.len() {
             let mut more = most;
             more[place] += 1;
-            assert!(check_of_rank(&of(more)).is_err(), "{place}");
+            assert!(check(&of(more), STATE_MAX).is_err(), "{place}");
         }
     }
 
@@ -127,8 +115,8 @@ mod tests {
             last_call: "x".repeat(bytes),
             ..RankState::default()
         };
-        assert!(check_of_rank(&state(STATE_MAX)).is_err());
-        assert_eq!(check_of_host(&state(STATE_MAX)), Ok(()));
-        assert!(check_of_host(&state(WITH_LINES_MAX)).is_err());
+        assert!(check(&state(STATE_MAX), STATE_MAX).is_err());
+        assert_eq!(check(&state(STATE_MAX), WITH_LINES_MAX), Ok(()));
+        assert!(check(&state(WITH_LINES_MAX), WITH_LINES_MAX).is_err());
     }
 }

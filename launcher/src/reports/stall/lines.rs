@@ -10,7 +10,7 @@ use super::collectives::{Form, Meeting};
 use super::facts::Facts;
 use super::near::{Difference, Messages, Near};
 use super::ranks::{ITEMS_MAX, in_words, list};
-use super::waits::Wait;
+use super::waits::{Mail, Wait};
 use super::words::{
     at, call, collective, computes, does, duration, in_plural, is_plain, noun, own_partitions,
     silent,
@@ -21,68 +21,54 @@ use crate::failure::{printable, printable_line};
 pub(super) struct Group {
     /// Sorted.
     pub(super) ranks: Vec<u32>,
-    heads: Vec<Head>,
-    /// What stands below them all.
-    below: Vec<String>,
+    lines: Vec<Line>,
 }
 
-/// A line that begins with the ranks of a group.
-struct Head {
-    /// What follows the ranks: `, thread 1 of 2`, if there are several.
-    thread: String,
+/// A line of a rank.
+#[derive(Default)]
+struct Line {
+    /// What follows the rank: `, thread 1 of 2`, if there are several; `None` in a line that stands
+    /// below another one.
+    thread: Option<String>,
     what: String,
     /// For how long, in milliseconds: the least of the group.
     ms: Option<u64>,
     /// `, at solver.c:41 in exchange`.
     place: String,
-    /// What stands below it.
-    below: Vec<String>,
 }
 
 impl Group {
     pub(super) fn lines(&self) -> Vec<String> {
         let ranks = in_words(&self.ranks);
-        let mut lines = Vec::new();
-        for head in &self.heads {
-            let Head { thread, what, .. } = head;
-            let what = match self.ranks.len() {
-                1 => what.clone(),
-                _ => in_plural(what),
+        let lines = self.lines.iter().map(|line| {
+            let Some(thread) = &line.thread else {
+                return printable_line(&format!("  {}", line.what));
             };
-            let time = head.ms.map_or_else(String::new, duration);
-            lines.push(format!("{ranks}{thread}: {what}{time}{}", head.place));
-            lines.extend(head.below.iter().map(|line| format!("  {line}")));
-        }
-        lines.extend(self.below.iter().map(|line| format!("  {line}")));
-        lines.iter().map(|line| printable_line(line)).collect()
-    }
-
-    /// What ranks in the same state have in common: all words but the time.
-    fn state(&self) -> String {
-        let heads = self.heads.iter().flat_map(|head| {
-            let own = [&head.thread, &head.what, &head.place];
-            own.into_iter().chain(&head.below)
+            let what = match self.ranks.len() {
+                1 => line.what.clone(),
+                _ => in_plural(&line.what),
+            };
+            let time = line.ms.map_or_else(String::new, duration);
+            printable_line(&format!("{ranks}{thread}: {what}{time}{}", line.place))
         });
-        let parts = heads.chain(&self.below).map(String::as_str);
-        parts.collect::<Vec<_>>().join("\n")
-    }
-
-    fn join(&mut self, other: Group) {
-        self.ranks.extend(other.ranks);
-        for (head, other) in self.heads.iter_mut().zip(other.heads) {
-            head.ms = head.ms.min(other.ms);
-        }
+        lines.collect()
     }
 }
 
-impl Head {
-    fn new(what: String) -> Head {
-        Head {
-            thread: String::new(),
+impl Line {
+    fn new(what: String) -> Line {
+        let thread = Some(String::new());
+        Line {
+            thread,
             what,
-            ms: None,
-            place: String::new(),
-            below: Vec::new(),
+            ..Line::default()
+        }
+    }
+
+    fn below(what: String) -> Line {
+        Line {
+            what,
+            ..Line::default()
         }
     }
 }
@@ -96,8 +82,8 @@ pub(super) fn groups(finding: &Finding<'_>) -> Vec<Group> {
         ..
     } = finding;
     let attendance = missing.iter();
-    let attendance = attendance.map(|(it, missing)| (*it, Attendance::new(facts, it, missing)));
-    let lines = Lines {
+    let attendance = attendance.map(|(it, missing)| (*it, attendance_of(facts, it, missing)));
+    let all = Lines {
         facts,
         messages,
         attendance: attendance.collect(),
@@ -105,72 +91,65 @@ pub(super) fn groups(finding: &Finding<'_>) -> Vec<Group> {
     let mut places: HashMap<String, usize> = HashMap::new();
     let mut groups: Vec<Group> = Vec::new();
     for rank in (0..).take(facts.natures.len()) {
-        let group = lines.rank(rank);
-        let place = *places.entry(group.state()).or_insert(groups.len());
-        match groups.get_mut(place) {
-            Some(known) => known.join(group),
-            None => groups.push(group),
+        let lines = all.rank(rank);
+        // Ranks in the same state have all words in common but the time.
+        let words = lines.iter().flat_map(|line| {
+            let thread = line.thread.as_deref().unwrap_or_default();
+            [thread, &line.what, &line.place]
+        });
+        let state = Vec::from_iter(words).join("\n");
+        let place = *places.entry(state).or_insert(groups.len());
+        let Some(known) = groups.get_mut(place) else {
+            let ranks = vec![rank];
+            groups.push(Group { ranks, lines });
+            continue;
+        };
+        known.ranks.push(rank);
+        for (line, other) in known.lines.iter_mut().zip(lines) {
+            line.ms = line.ms.min(other.ms);
         }
     }
     groups
 }
 
-/// Which ranks have come to a collective, in words.
-struct Attendance {
-    come: Option<String>,
-    missing: Option<String>,
-    /// Ranks that did not answer.
-    unknown: Option<String>,
+/// In words: the ranks that have come to a collective, those that have not, and those that did not
+/// answer.
+type Attendance = [Option<String>; 3];
+
+fn attendance_of(facts: &Facts<'_>, meeting: &Meeting<'_>, missing: &[u32]) -> Attendance {
+    let mut come = facts.members(meeting.communicator);
+    come.retain(|rank| missing.binary_search(rank).is_err());
+    let (unknown, missing): (Vec<u32>, Vec<u32>) = missing.iter().partition(|rank| {
+        let nature = facts.natures.get(**rank as usize);
+        nature.is_some_and(|nature| nature.is_unheard())
+    });
+    [come, missing, unknown].map(|ranks| (!ranks.is_empty()).then(|| in_words(&ranks)))
 }
 
-impl Attendance {
-    fn new(facts: &Facts<'_>, meeting: &Meeting<'_>, missing: &[u32]) -> Attendance {
-        let mut come = facts.members(meeting.communicator);
-        come.retain(|rank| missing.binary_search(rank).is_err());
-        let (unknown, missing): (Vec<u32>, Vec<u32>) = missing.iter().partition(|rank| {
-            let seen = facts.snapshot.ranks.get(**rank as usize);
-            seen.is_some_and(|seen| matches!(seen.doing, Doing::Silent(_) | Doing::Unknown))
-        });
-        let words = |ranks: &[u32]| (!ranks.is_empty()).then(|| in_words(ranks));
-        Attendance {
-            come: words(&come),
-            missing: words(&missing),
-            unknown: words(&unknown),
-        }
-    }
+/// `has come: ranks 0-2; has not come: rank 3`.
+fn at_blocking(attendance: &Attendance) -> String {
+    let names = ["has come", "has not come", "not known"].iter();
+    let parts = names.zip(attendance).filter_map(|(what, ranks)| {
+        let ranks = ranks.as_ref()?;
+        Some(format!("{what}: {ranks}"))
+    });
+    Vec::from_iter(parts).join("; ")
+}
 
-    /// `has come: ranks 0-2; has not come: rank 3`.
-    fn of_blocking(&self) -> String {
-        let parts = [
-            ("has come", &self.come),
-            ("has not come", &self.missing),
-            ("not known", &self.unknown),
-        ];
-        let parts = parts.into_iter().filter_map(|(what, ranks)| {
-            let ranks = ranks.as_ref()?;
-            Some(format!("{what}: {ranks}"))
-        });
-        parts.collect::<Vec<_>>().join("; ")
-    }
-
-    /// `ranks 0-2 have begun it, rank 3 has not`.
-    fn of_request(&self) -> String {
-        let have = |ranks: &str| match ranks.starts_with("ranks") {
-            true => "have",
-            false => "has",
-        };
-        let not_known = |ranks: &String| format!("not known: {ranks}");
-        let parts = [
-            self.come
-                .as_ref()
-                .map(|ranks| format!("{ranks} {} begun it", have(ranks))),
-            self.missing
-                .as_ref()
-                .map(|ranks| format!("{ranks} {} not", have(ranks))),
-            self.unknown.as_ref().map(not_known),
-        ];
-        Vec::from_iter(parts.into_iter().flatten()).join(", ")
-    }
+/// `ranks 0-2 have begun it, rank 3 has not`.
+fn at_request([come, missing, unknown]: &Attendance) -> String {
+    let have = |ranks: &str| match ranks.starts_with("ranks") {
+        true => "have",
+        false => "has",
+    };
+    let come = come
+        .iter()
+        .map(|ranks| format!("{ranks} {} begun it", have(ranks)));
+    let missing = missing
+        .iter()
+        .map(|ranks| format!("{ranks} {} not", have(ranks)));
+    let unknown = unknown.iter().map(|ranks| format!("not known: {ranks}"));
+    Vec::from_iter(come.chain(missing).chain(unknown)).join(", ")
 }
 
 /// Makes the lines of ranks.
@@ -181,70 +160,57 @@ struct Lines<'f, 'a> {
 }
 
 impl<'a> Lines<'_, 'a> {
-    /// The group of one rank.
-    fn rank(&self, rank: u32) -> Group {
+    fn rank(&self, rank: u32) -> Vec<Line> {
         let seen = &self.facts.snapshot.ranks[rank as usize];
         let nature = self.facts.natures[rank as usize];
-        let mut below = Vec::new();
-        let heads = match &seen.doing {
-            Doing::Answered(state) if state.threads.is_empty() => {
-                below = self.held(rank, state);
-                vec![Head::new(computes(state))]
+        vec![match &seen.doing {
+            Doing::State(state) if !state.threads.is_empty() => return self.threads(rank, state),
+            Doing::State(state) => {
+                let held = self.held(rank, state).into_iter().map(Line::below);
+                return std::iter::once(Line::new(computes(state)))
+                    .chain(held)
+                    .collect();
             }
-            Doing::Answered(state) => {
-                below = self.below(rank, state);
-                self.heads(rank, state)
-            }
-            Doing::Silent(process) => vec![Head {
+            Doing::Silent(process) => Line {
                 ms: process.stopped_ms,
-                ..Head::new(silent(nature, process))
-            }],
+                ..Line::new(silent(nature, process))
+            },
             Doing::Unknown => {
                 let host = printable(&seen.host);
-                vec![Head::new(format!("unknown: host {host} did not answer"))]
+                Line::new(format!("unknown: host {host} did not answer"))
             }
             Doing::BeforeInit | Doing::OtherMpi | Doing::Finalized | Doing::Ended => {
-                vec![Head::new(does(nature))]
+                Line::new(does(nature))
             }
-        };
-        Group {
-            ranks: vec![rank],
-            heads,
-            below,
-        }
+        }]
     }
 
-    /// A line for each thread.
-    fn heads(&self, rank: u32, state: &'a RankState) -> Vec<Head> {
-        let count = waiting(state);
-        let threads = state.threads.iter().take(ITEMS_MAX).zip(1..);
-        let heads = threads.map(|(thread, number)| Head {
-            thread: match count {
-                1 => String::new(),
-                count => format!(", thread {number} of {count}"),
-            },
-            what: call(thread),
-            ms: Some(thread.blocked_ms),
-            place: at(thread).map_or_else(String::new, |at| format!(", at {at}")),
-            below: self.operations(rank, thread),
-        });
-        heads.collect()
-    }
-
-    /// What stands below the lines of the threads of a rank.
-    fn below(&self, rank: u32, state: &'a RankState) -> Vec<String> {
+    /// A line for each thread, and what stands below.
+    fn threads(&self, rank: u32, state: &'a RankState) -> Vec<Line> {
+        let count = (state.threads.len() as u64).saturating_add(state.threads_left_out.into());
         let mut lines = Vec::new();
-        match waiting(state) - state.threads.len().min(ITEMS_MAX) as u64 {
-            0 => (),
-            1 => lines.push("and 1 more thread that waits".into()),
-            more => lines.push(format!("and {more} more threads that wait")),
+        for (thread, number) in state.threads.iter().take(ITEMS_MAX).zip(1_u64..) {
+            lines.push(Line {
+                thread: Some(match count {
+                    1 => String::new(),
+                    count => format!(", thread {number} of {count}"),
+                }),
+                what: call(thread),
+                ms: Some(thread.blocked_ms),
+                place: at(thread).map_or_else(String::new, |at| format!(", at {at}")),
+            });
+            lines.extend(self.operations(rank, thread).into_iter().map(Line::below));
         }
-        if state.may_go_on {
-            lines.push("another thread computes".into());
-        }
-        lines.extend(self.held(rank, state));
-        lines.extend(self.awaited(rank, state));
-        lines.extend(self.near(rank, state));
+        let more = match count - state.threads.len().min(ITEMS_MAX) as u64 {
+            0 => None,
+            1 => Some("and 1 more thread that waits".into()),
+            more => Some(format!("and {more} more threads that wait")),
+        };
+        let other = state.may_go_on.then(|| "another thread computes".into());
+        let below = more.into_iter().chain(other);
+        let below = below.chain(self.held(rank, state));
+        let below = below.chain(self.awaited(rank, state));
+        lines.extend(below.chain(self.near(rank, state)).map(Line::below));
         lines
     }
 
@@ -269,7 +235,7 @@ impl<'a> Lines<'_, 'a> {
             Operation::Receive(_) | Operation::Probe(_) | Operation::Send { .. } if is_direct => {
                 return None;
             }
-            Operation::Receive(wanted) | Operation::Probe(wanted) => facts.wanted(rank, wanted),
+            Operation::Receive(_) | Operation::Probe(_) => facts.wanted(wait.mail()?),
             Operation::Incoming(held) => {
                 format!("the rest of {}", facts.message(rank, held, true))
             }
@@ -295,10 +261,10 @@ impl<'a> Lines<'_, 'a> {
                 let meeting = Meeting::of(wait)?;
                 let attendance = self.attendance.get(&meeting);
                 if meeting.form == Form::Blocking {
-                    return attendance.map(Attendance::of_blocking);
+                    return attendance.map(at_blocking);
                 }
                 let on = facts.name(meeting.communicator);
-                let ranks = attendance.map(|ranks| format!(": {}", ranks.of_request()));
+                let ranks = attendance.map(|ranks| format!(": {}", at_request(ranks)));
                 format!("{} on {on}{}", printable(name), ranks.unwrap_or_default())
             }
             Operation::Job => return None,
@@ -368,9 +334,11 @@ impl<'a> Lines<'_, 'a> {
             meeting.form == Form::Nonblocking && meeting.missing(self.facts).is_empty()
         });
         let awaited = state.awaited.iter().filter(|_| is_complete);
-        awaited
-            .map(|wanted| format!("lacks {}", self.facts.wanted(rank, wanted)))
-            .collect()
+        let awaited = awaited.map(|wanted| {
+            let id = self.facts.id(rank, wanted.context);
+            format!("lacks {}", self.facts.wanted(Mail::wanted(id, wanted)))
+        });
+        awaited.collect()
     }
 
     /// Messages that receives of a rank nearly take.
@@ -393,24 +361,22 @@ impl<'a> Lines<'_, 'a> {
 
     fn nearly_fits(&self, wait: Wait<'_>, (near, difference): Near<'_>) -> Option<String> {
         let wanted = wait.mail()?;
-        let source = self.facts.peer(near.source, near.communicator);
+        let (mail, facts) = (near.mail, self.facts);
+        let source = facts.peer_or_any(mail.peer, mail.id);
         let difference = match difference {
             Difference::Tag => {
-                let tag = wanted.tag.map_or("any".into(), |tag| tag.to_string());
-                format!("has tag {}, not {tag}", near.tag)
+                let number = |tag: Option<i32>| tag.map_or("any".into(), |tag| tag.to_string());
+                format!("has tag {}, not {}", number(mail.tag), number(wanted.tag))
             }
             Difference::Communicator => {
-                let (is, not) = (
-                    self.facts.name(near.communicator),
-                    self.facts.name(wanted.id),
-                );
+                let (is, not) = (facts.name(mail.id), facts.name(wanted.id));
                 format!("is on {is}, not on {not}")
             }
             Difference::Room => {
-                let room = wanted.bytes.unwrap_or_default();
-                format!("has {} bytes, the receive has room for {room}", near.bytes)
+                let [bytes, room] = [mail.bytes, wanted.bytes].map(Option::unwrap_or_default);
+                format!("has {bytes} bytes, the receive has room for {room}")
             }
-            Difference::Kind => match near.kind {
+            Difference::Kind => match mail.kind {
                 MessageKind::Partitioned(_) => "is partitioned, the receive is not".into(),
                 _ => "is not partitioned, the receive is".into(),
             },
@@ -424,11 +390,6 @@ impl<'a> Lines<'_, 'a> {
 /// The line about what a list leaves out.
 fn and_more(left_out: u64) -> Option<String> {
     (left_out > 0).then(|| format!("and {left_out} more"))
-}
-
-/// How many threads of a rank wait.
-fn waiting(state: &RankState) -> u64 {
-    (state.threads.len() as u64).saturating_add(state.threads_left_out.into())
 }
 
 /// Returns true if the arguments of the call are those of its only operation.

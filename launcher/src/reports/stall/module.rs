@@ -53,16 +53,14 @@ pub(super) fn look_up(
     let content = open(path)?;
     let own = Elf::parse(&content).ok()?;
     let separate = separate(path, &own);
-    let other = match &separate {
-        Some((path, content)) => Some((path.as_path(), Elf::parse(content).ok()?)),
-        None => None,
-    };
-    let (path, debug) = match &other {
-        Some((path, elf)) => (*path, elf),
+    let (path, debug) = match &separate {
+        Some((path, content)) => (path.as_path(), &Elf::parse(content).ok()?),
         None => (path, &own),
     };
     let common = common(path, debug);
-    let common = common.as_ref().and_then(sections_of);
+    let common = common
+        .as_ref()
+        .and_then(|it| sections(&Elf::parse(it).ok()?));
     let sections = sections(debug);
     let lines = sections
         .as_ref()
@@ -74,10 +72,6 @@ pub(super) fn look_up(
         }
     }
     Some(())
-}
-
-fn sections_of(content: &Content) -> Option<Sections<'_>> {
-    sections(&Elf::parse(content).ok()?)
 }
 
 /// The debug information that lines and functions need.
@@ -156,30 +150,17 @@ fn around<'a>(
 /// Puts together what is known about a return address. The line of a call is in the source of an
 /// inlined function, if the call is in one: so this one is named with it.
 fn place(lines: Option<&Lines>, symbol: Option<(String, u64)>, offset: u64) -> Place {
-    let Some(frame) = lines.and_then(|lines| innermost(lines, offset.checked_sub(1)?)) else {
-        return Place {
-            function: symbol,
-            line: String::new(),
-        };
-    };
-    let distance = symbol.as_ref().map_or(0, |symbol| symbol.1);
-    let into = if frame.is_inlined { 0 } else { distance };
-    Place {
-        function: frame.function.map(|name| (name, into)).or(symbol),
-        line: frame.line.unwrap_or_default(),
-    }
+    let place = lines.and_then(|lines| innermost(lines, offset.checked_sub(1)?, symbol.as_ref()));
+    let Place { function, line } = place.unwrap_or_default();
+    let function = function.or(symbol);
+    Place { function, line }
 }
 
-/// What the debug information says about an address.
-struct Innermost {
-    function: Option<String>,
-    is_inlined: bool,
-    line: Option<String>,
-}
-
-fn innermost(lines: &Lines, address: u64) -> Option<Innermost> {
+/// What the debug information says about an address in a function.
+fn innermost(lines: &Lines, address: u64, symbol: Option<&(String, u64)>) -> Option<Place> {
     let mut frames = lines.find_frames(address).skip_all_loads().ok()?;
     let frame = frames.next().ok()??;
+    let is_inlined = matches!(frames.next(), Ok(Some(_)));
     let name = frame.function.and_then(|name| {
         let readable = name.demangle().ok()?.into_owned();
         Some(cut(match name.language {
@@ -191,10 +172,10 @@ fn innermost(lines: &Lines, address: u64) -> Option<Innermost> {
         let file = location.file?.rsplit('/').next()?.to_owned();
         Some(format!("{}:{}", cut(file), location.line?))
     });
-    Some(Innermost {
-        function: name,
-        is_inlined: matches!(frames.next(), Ok(Some(_))),
-        line,
+    let into = symbol.filter(|_| !is_inlined).map_or(0, |symbol| symbol.1);
+    Some(Place {
+        function: name.map(|name| (name, into)),
+        line: line.unwrap_or_default(),
     })
 }
 

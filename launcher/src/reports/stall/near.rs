@@ -22,14 +22,11 @@ pub(super) enum Difference {
     Kind,
 }
 
-/// A message on its way, as a receiver sees it.
+/// A message on its way.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Message<'a> {
-    pub(super) source: Peer,
-    pub(super) communicator: Id,
-    pub(super) tag: i32,
-    pub(super) bytes: u64,
-    pub(super) kind: MessageKind,
+    /// As a receiver sees it.
+    pub(super) mail: Mail,
     /// The sender waits for it.
     pub(super) sender: Option<Wait<'a>>,
 }
@@ -94,72 +91,64 @@ impl<'a> Messages<'a> {
         let rank = wait.rank;
         let mut sends = self.sends.get(&rank).cloned().unwrap_or_default();
         let held = facts.state(rank).map_or(&[][..], |it| &it.unexpected);
-        let held = held.iter().filter(|held| held.collective.is_empty());
-        let messages = held.filter_map(|held| {
-            let mut message = Message {
-                source: held.source,
-                communicator: facts.id(rank, held.context),
-                tag: held.tag?,
-                bytes: held.bytes,
-                kind: held.kind,
-                sender: None,
-            };
-            let same = sends.iter().position(|send| send.is(&message));
-            message.sender = same.and_then(|same| sends.remove(same).sender);
-            Some(message)
+        let held = held
+            .iter()
+            .filter(|it| it.collective.is_empty() && it.tag.is_some());
+        let messages = held.map(|held| {
+            let mail = Mail::held(facts.id(rank, held.context), held);
+            let same = sends.iter().position(|send| send.is(&mail));
+            let sender = same.and_then(|same| sends.remove(same).sender);
+            Message { mail, sender }
         });
         let mut messages: Vec<Message<'a>> = messages.collect();
         messages.extend(sends);
         let near = messages.into_iter();
-        near.filter_map(|message| Some((message, message.difference(&wanted)?)))
+        near.filter_map(|message| Some((message, difference(&message.mail, &wanted)?)))
             .collect()
     }
 }
 
 impl Message<'_> {
-    fn is(&self, other: &Message<'_>) -> bool {
-        self.source.world == other.source.world
-            && self.communicator == other.communicator
-            && self.tag == other.tag
-            && discriminant(&self.kind) == discriminant(&other.kind)
-    }
-
-    /// What keeps it and a receive apart, if it is one thing.
-    fn difference(&self, wanted: &Mail) -> Option<Difference> {
-        let is_other = |source: Peer| source.world.is_none() || source.world != self.source.world;
-        if wanted.peer.is_some_and(is_other) {
-            return None;
-        }
-        let has_tag = wanted.tag.is_none_or(|tag| tag == self.tag);
-        let has_communicator = wanted.id == self.communicator;
-        if discriminant(&wanted.kind) != discriminant(&self.kind) {
-            let is_creation = [wanted.kind, self.kind].contains(&MessageKind::Creation);
-            let is_it = !is_creation && has_communicator && has_tag;
-            return is_it.then_some(Difference::Kind);
-        }
-        match (has_communicator, has_tag) {
-            (true, false) => Some(Difference::Tag),
-            (false, true) => Some(Difference::Communicator),
-            (true, true) if wanted.bytes.is_some_and(|room| room < self.bytes) => {
-                Some(Difference::Room)
-            }
-            _ => None,
-        }
+    fn is(&self, other: &Mail) -> bool {
+        let key = |mail: &Mail| (mail.world(), mail.id, mail.tag, discriminant(&mail.kind));
+        key(&self.mail) == key(other)
     }
 }
 
+/// What keeps a message and a receive apart, if it is one thing.
+fn difference(message: &Mail, wanted: &Mail) -> Option<Difference> {
+    let is_any = wanted.peer.is_none();
+    if !is_any && (wanted.world().is_none() || wanted.world() != message.world()) {
+        return None;
+    }
+    let has_tag = wanted.tag.is_none() || wanted.tag == message.tag;
+    let has_communicator = wanted.id == message.id;
+    if discriminant(&wanted.kind) != discriminant(&message.kind) {
+        let is_creation = [wanted.kind, message.kind].contains(&MessageKind::Creation);
+        let is_it = !is_creation && has_communicator && has_tag;
+        return is_it.then_some(Difference::Kind);
+    }
+    match (has_communicator, has_tag) {
+        (true, false) => Some(Difference::Tag),
+        (false, true) => Some(Difference::Communicator),
+        (true, true) if wanted.bytes.is_some_and(|room| Some(room) < message.bytes) => {
+            Some(Difference::Room)
+        }
+        _ => None,
+    }
+}
+
+/// A message as its receiver sees it.
 fn as_message<'a>(send: Wait<'a>, facts: &Facts<'a>) -> Option<Message<'a>> {
     let mail = send.mail()?;
     let place = facts.in_order(mail.id).position(|it| it == send.rank);
+    let source = Peer {
+        rank: place.and_then(|place| u32::try_from(place).ok()),
+        world: Some(send.rank),
+    };
+    let peer = Some(source);
     Some(Message {
-        source: Peer {
-            rank: place.and_then(|place| u32::try_from(place).ok()),
-            world: Some(send.rank),
-        },
-        communicator: mail.id,
-        tag: mail.tag?,
-        bytes: mail.bytes?,
-        kind: mail.kind,
+        mail: Mail { peer, ..mail },
         sender: Some(send),
     })
 }

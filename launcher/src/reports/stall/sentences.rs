@@ -25,7 +25,13 @@ impl Finding<'_> {
             Reason::Near(wait, near) => self.near_sentence(*wait, near),
             Reason::Mixed(mixed) => self.mixed(mixed, failed.as_deref()),
             Reason::End(nature, ranks, links) => self.end(*nature, ranks, links),
-            Reason::AnySource(wait, over) => self.any_source(*wait, over.as_ref()),
+            Reason::AnySource(wait, over) => {
+                let why = over.as_ref().map_or_else(
+                    || "all other ranks wait too, and nobody sends".into(),
+                    |(nature, ranks)| format!("{} (all others)", is_over(*nature, ranks)),
+                );
+                format!("{}; {why}", self.clause(*wait))
+            }
             Reason::OtherCollective(wait, held) => self.other_collective(*wait, held),
             Reason::OnItsWay(wait) => self.on_its_way(*wait),
             Reason::NotFound => "no reason found: see the lines above".into(),
@@ -183,8 +189,8 @@ impl Finding<'_> {
     }
 
     fn near_sentence(&self, wait: Wait<'_>, (near, difference): &Near<'_>) -> String {
-        let clause = self.clause(wait);
-        let never_meet = || never_meet(wait.operation, near.kind);
+        let (clause, mail) = (self.clause(wait), near.mail);
+        let never_meet = || never_meet(wait.operation, mail.kind);
         if let Some(sender) = near.sender.filter(|sender| sender.rank != wait.rank) {
             let differ = match difference {
                 Difference::Communicator => "the communicators differ".into(),
@@ -193,21 +199,20 @@ impl Finding<'_> {
             };
             return format!("{}; {clause}: {differ}", self.clause(sender));
         }
-        let who = match near.source.world == Some(wait.rank) {
+        let who = match mail.world() == Some(wait.rank) {
             true => "it has sent itself".into(),
-            false => {
-                let source = self.facts.peer(near.source, near.communicator);
-                format!("{source} has sent it")
-            }
+            false => format!("{} has sent it", self.facts.peer_or_any(mail.peer, mail.id)),
         };
-        let (what, tag) = (noun(near.kind), near.tag);
+        let tag = tag(mail.tag);
         let sent = match difference {
-            Difference::Kind => format!("{what} with tag {tag}: {}", never_meet()),
+            Difference::Kind => format!("{} with {tag}: {}", noun(mail.kind), never_meet()),
             Difference::Communicator => {
-                let on = self.facts.name(near.communicator);
-                format!("tag {tag} on {on}, which nobody received")
+                format!(
+                    "{tag} on {}, which nobody received",
+                    self.facts.name(mail.id)
+                )
             }
-            Difference::Tag | Difference::Room => format!("tag {tag}, which nobody received"),
+            Difference::Tag | Difference::Room => format!("{tag}, which nobody received"),
         };
         format!("{clause}; {who} {sent}")
     }
@@ -293,16 +298,6 @@ impl Finding<'_> {
             groups.sort_by_key(|(_, _, links)| links.iter().map(|link| link.wait.rank).min());
         }
         groups
-    }
-
-    fn any_source(&self, wait: Wait<'_>, over: Option<&(Nature, Vec<u32>)>) -> String {
-        let clause = self.clause(wait);
-        match over {
-            Some((nature, ranks)) => {
-                format!("{clause}; {} (all others)", is_over(*nature, ranks))
-            }
-            None => format!("{clause}; all other ranks wait too, and nobody sends"),
-        }
     }
 
     fn on_its_way(&self, wait: Wait<'_>) -> String {

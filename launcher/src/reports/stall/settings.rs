@@ -47,20 +47,17 @@ impl Settings {
     ) -> Result<Settings, Failure> {
         let variable = |name| variable(name).filter(|value| !value.is_empty());
         let (policy, by) = match (options.stall, variable("MPILITE_STALL")) {
-            (Some(policy), _) => (policy, "--stall "),
             (None, Some(value)) => (policy("MPILITE_STALL=", &value)?, "MPILITE_STALL="),
-            (None, None) => (Policy::Report, "--stall "),
+            (option, _) => (option.unwrap_or(Policy::Report), "--stall "),
         };
         let after = match (options.stall_after, variable("MPILITE_STALL_AFTER")) {
-            (Some(after), _) => after,
             (None, Some(value)) => after(&value, "MPILITE_STALL_AFTER")?,
-            (None, None) => AFTER,
+            (option, _) => option.unwrap_or(AFTER),
         };
-        let asked = format!("{by}{}", policy.name());
         Ok(Settings {
             policy,
             after,
-            asked,
+            asked: format!("{by}{}", policy.name()),
         })
     }
 

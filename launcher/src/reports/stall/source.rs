@@ -44,11 +44,7 @@ impl Source {
     /// may say more about them than their ranks see. Returns at the `deadline` with what has been
     /// found by then. As long as a file of an earlier question is still read, nothing is filled in.
     pub fn fill(&mut self, states: &mut [&mut RankState], deadline: Instant) {
-        if self
-            .worker
-            .as_ref()
-            .is_some_and(|worker| !worker.is_finished())
-        {
+        if self.worker.as_ref().is_some_and(|it| !it.is_finished()) {
             return;
         }
         let mut wanted = Wanted::default();
@@ -127,39 +123,28 @@ fn work(modules: &[(PathBuf, Vec<u64>)], found: &Sender<(Key, Place)>, deadline:
 
 impl Wanted {
     fn add(&mut self, address: &Address) {
-        let Some(number) = self.number(&address.module) else {
-            return;
-        };
-        if self.known.len() < ADDRESSES_MAX {
-            let key = (number, address.offset);
-            if self.known.insert(key, Place::default()).is_none() {
-                self.modules[number].1.push(address.offset);
+        let number = match self.numbers.get(&address.module) {
+            Some(&number) => number,
+            None if self.modules.len() == MODULES_MAX => return,
+            None if !Path::new(&address.module).is_absolute() => return,
+            None => {
+                let number = self.modules.len();
+                self.numbers.insert(address.module.clone(), number);
+                self.modules.push(((&address.module).into(), Vec::new()));
+                number
             }
+        };
+        let key = (number, address.offset);
+        if self.known.len() < ADDRESSES_MAX && self.known.insert(key, Place::default()).is_none() {
+            self.modules[number].1.push(address.offset);
         }
-    }
-
-    /// The number of a module, a new one if it is new.
-    fn number(&mut self, module: &str) -> Option<usize> {
-        if let Some(&number) = self.numbers.get(module) {
-            return Some(number);
-        }
-        let number = self.modules.len();
-        if number == MODULES_MAX || !Path::new(module).is_absolute() {
-            return None;
-        }
-        self.numbers.insert(module.to_owned(), number);
-        self.modules.push((module.into(), Vec::new()));
-        Some(number)
     }
 
     /// Fills in what was found. A function that the rank has reported stays if none was.
     fn fill(&self, address: &mut Address) {
         address.line.clear();
-        let place = self
-            .numbers
-            .get(&address.module)
-            .and_then(|&number| self.known.get(&(number, address.offset)));
-        let Some(place) = place else {
+        let number = self.numbers.get(&address.module);
+        let Some(place) = number.and_then(|it| self.known.get(&(*it, address.offset))) else {
             return;
         };
         place.line.clone_into(&mut address.line);

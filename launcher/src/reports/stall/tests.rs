@@ -135,7 +135,7 @@ fn state(threads: Vec<ThreadState>) -> RankState {
 
 fn with(mut state: RankState, change: impl FnOnce(&mut RankState)) -> Doing {
     change(&mut state);
-    Doing::Answered(Box::new(state))
+    Doing::State(Box::new(state))
 }
 
 fn waits(call: &str, operations: Vec<Operation>) -> Doing {
@@ -389,7 +389,7 @@ fn failed_alltoall() -> FailedCall {
 #[test]
 fn the_error_of_a_rank_that_has_left_a_collective_is_told() {
     let failed = |doing: Doing| match doing {
-        Doing::Answered(state) => with(*state, |state| {
+        Doing::State(state) => with(*state, |state| {
             state.failed_call = failed_alltoall();
         }),
         doing => doing,
@@ -423,7 +423,7 @@ fn the_error_of_a_rank_that_has_left_a_collective_is_told() {
         |call| call.begun = 1,
     ];
     for change in others {
-        let Doing::Answered(state) = barrier(2) else {
+        let Doing::State(state) = barrier(2) else {
             panic!("it answers");
         };
         let other = with(*state, |state| {
@@ -596,7 +596,7 @@ fn a_message_of_a_collective_is_shown_once_all_have_come_to_it() {
 fn a_short_wait_for_what_is_there_is_no_error() {
     let mut snapshot = snapshot(vec![barrier(1)]);
     snapshot.occasion = Occasion::Asked;
-    let Doing::Answered(state) = &mut snapshot.ranks[0].doing else {
+    let Doing::State(state) = &mut snapshot.ranks[0].doing else {
         panic!("it waits");
     };
     state.threads[0].blocked_ms = 100;
@@ -1178,7 +1178,7 @@ impl Dice {
                 ['\n', 'T', 'S'][self.roll(3) as usize],
                 self.number().into(),
             ),
-            _ => Doing::Answered(Box::new(RankState {
+            _ => Doing::State(Box::new(RankState {
                 threads: self.list(3, Dice::thread),
                 threads_left_out: self.number() / 6,
                 may_go_on: self.roll(4) == 0,

@@ -1,6 +1,6 @@
 //! What threads wait for, and what ranks do as far as others that wait for them are concerned.
 
-use mpi_boot::state::{MessageKind, Operation, Peer, ThreadState};
+use mpi_boot::state::{HeldMessage, MessageKind, Operation, Peer, ThreadState, Wanted};
 
 use super::{Doing, RankSeen};
 
@@ -23,7 +23,7 @@ pub(super) struct Wait<'a> {
     pub(super) id: Option<Id>,
 }
 
-/// The message that a thread waits for, or for which it waits to be received.
+/// A message as its receiver or its sender sees it, or what a receive takes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mail {
     pub(super) id: Id,
@@ -36,29 +36,54 @@ pub(super) struct Mail {
     pub(super) kind: MessageKind,
 }
 
+impl Mail {
+    pub(super) fn wanted(id: Id, wanted: &Wanted) -> Mail {
+        Mail {
+            id,
+            peer: wanted.source,
+            tag: wanted.tag,
+            bytes: wanted.room,
+            kind: wanted.kind,
+        }
+    }
+
+    pub(super) fn held(id: Id, held: &HeldMessage) -> Mail {
+        Mail {
+            id,
+            peer: Some(held.source),
+            tag: held.tag,
+            bytes: Some(held.bytes),
+            kind: held.kind,
+        }
+    }
+
+    /// The rank of the other side in the job, if it is known.
+    pub(super) fn world(&self) -> Option<u32> {
+        self.peer?.world
+    }
+}
+
 impl Wait<'_> {
     pub(super) fn mail(self) -> Option<Mail> {
-        let (peer, tag, bytes, kind) = match self.operation {
-            Operation::Receive(wanted) | Operation::Probe(wanted) => {
-                (wanted.source, wanted.tag, wanted.room, wanted.kind)
-            }
-            Operation::Incoming(held) => (Some(held.source), held.tag, Some(held.bytes), held.kind),
+        let id = self.id?;
+        match self.operation {
+            Operation::Receive(wanted) | Operation::Probe(wanted) => Some(Mail::wanted(id, wanted)),
+            Operation::Incoming(held) => Some(Mail::held(id, held)),
             Operation::Send {
                 dest,
                 tag,
                 bytes,
                 kind,
                 ..
-            } => (Some(*dest), Some(*tag), Some(*bytes), *kind),
-            Operation::Collective { .. } | Operation::Job | Operation::Other(_) => return None,
-        };
-        Some(Mail {
-            id: self.id?,
-            peer,
-            tag,
-            bytes,
-            kind,
-        })
+            } => Some(Mail {
+                id,
+                peer: Some(*dest),
+                tag: Some(*tag),
+                bytes: Some(*bytes),
+                kind: *kind,
+            }),
+            Operation::Collective { .. } | Operation::Job | Operation::Other(_) => None,
+        }
     }
 
     /// Returns true if it waits for a message to come of which nothing is there.
@@ -118,12 +143,10 @@ pub(super) enum Nature {
 impl Nature {
     pub(super) fn of(seen: &RankSeen) -> Nature {
         match &seen.doing {
-            Doing::Answered(state) if state.threads.is_empty() => Nature::Computes,
-            Doing::Answered(state) if state.threads.iter().any(is_in_finalize) => {
-                Nature::InFinalize
-            }
-            Doing::Answered(state) if state.may_go_on => Nature::ComputesBeside,
-            Doing::Answered(_) => Nature::Waits,
+            Doing::State(state) if state.threads.is_empty() => Nature::Computes,
+            Doing::State(state) if state.threads.iter().any(is_in_finalize) => Nature::InFinalize,
+            Doing::State(state) if state.may_go_on => Nature::ComputesBeside,
+            Doing::State(_) => Nature::Waits,
             Doing::BeforeInit => Nature::BeforeInit,
             Doing::Finalized => Nature::Finalized,
             Doing::OtherMpi => Nature::OtherMpi,
@@ -158,6 +181,12 @@ impl Nature {
     /// Returns true if the rank calls MPI no more.
     pub(super) fn is_over(self) -> bool {
         matches!(self, Nature::InFinalize | Nature::Finalized | Nature::Ended)
+    }
+
+    /// Returns true if the rank did not answer.
+    pub(super) fn is_unheard(self) -> bool {
+        use Nature::{Runs, Silent, Stopped, Unknown};
+        matches!(self, Stopped(_) | Runs | Silent | Unknown)
     }
 
     /// Returns true if all its threads are in calls of MPI, and so it moves messages.

@@ -2,11 +2,11 @@
 
 use mpi_boot::state::{
     Address, CommunicatorState, HeldMessage, MessageKind, Operation, Partitions, Peer, RankState,
-    ThreadState, Wanted,
+    ThreadState,
 };
 
 use super::facts::Facts;
-use super::waits::{Id, Nature, Wait, is_in_finalize};
+use super::waits::{Id, Mail, Nature, Wait, is_in_finalize};
 use super::{Occasion, ProcessSeen};
 use crate::failure::printable;
 
@@ -31,11 +31,13 @@ pub(super) fn title(occasion: &Occasion) -> String {
 
 impl Facts<'_> {
     /// `a message from rank 1, tag 7, on "halo" (...)`.
-    pub(super) fn wanted(&self, rank: u32, wanted: &Wanted) -> String {
-        let id = self.id(rank, wanted.context);
+    pub(super) fn wanted(&self, wanted: Mail) -> String {
         let (what, tag) = (noun(wanted.kind), tag(wanted.tag));
-        let source = self.peer_or_any(wanted.source, id);
-        format!("{what} from {source}, {tag}{}", self.on_described(id))
+        let source = self.peer_or_any(wanted.peer, wanted.id);
+        format!(
+            "{what} from {source}, {tag}{}",
+            self.on_described(wanted.id)
+        )
     }
 
     /// `a message from rank 1, tag 8, 4 bytes, on "halo"`.

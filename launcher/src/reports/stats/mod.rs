@@ -5,6 +5,8 @@
 mod json;
 mod table;
 
+use std::cmp::Reverse;
+
 use mpi_boot::protocol::{Counted, Measure};
 
 use crate::cli::values;
@@ -57,15 +59,6 @@ struct Extent {
 }
 
 impl Column {
-    fn new(counted: &Counted, ranks: usize) -> Column {
-        Column {
-            name: printable(&counted.name),
-            array: printable(&counted.array),
-            measure: counted.measure,
-            by_rank: vec![None; ranks],
-        }
-    }
-
     fn join(&self, a: u64, b: u64) -> u64 {
         match self.measure {
             Measure::Peak => a.max(b),
@@ -75,28 +68,16 @@ impl Column {
 
     /// `None` if no rank reported.
     fn extent(&self) -> Option<Extent> {
-        let values = self.by_rank.iter().enumerate();
-        let values = values.filter_map(|(rank, value)| {
-            let value = (*value)?;
-            Some((self.join(value.before, value.now), rank))
-        });
-        values.fold(None, |extent: Option<Extent>, value| {
-            let Some(extent) = extent else {
-                return Some(Extent {
-                    sum: value.0,
-                    least: value,
-                    greatest: value,
-                });
-            };
-            Some(Extent {
-                sum: self.join(extent.sum, value.0),
-                least: extent.least.min(value),
-                greatest: if value.0 > extent.greatest.0 {
-                    value
-                } else {
-                    extent.greatest
-                },
-            })
+        let values = self.by_rank.iter().zip(0..);
+        let values = values.filter_map(|(value, rank)| Some(((*value)?, rank)));
+        let values = values.map(|(value, rank)| (self.join(value.before, value.now), rank));
+        Some(Extent {
+            sum: values
+                .clone()
+                .map(|it| it.0)
+                .reduce(|a, b| self.join(a, b))?,
+            least: values.clone().min()?,
+            greatest: values.max_by_key(|(value, rank)| (*value, Reverse(*rank)))?,
         })
     }
 }
@@ -165,7 +146,12 @@ impl Statistics {
         let place = self.columns.iter().position(is_it);
         place.or_else(|| {
             (self.columns.len() < COLUMNS_MAX).then(|| {
-                self.columns.push(Column::new(counted, self.ranks));
+                self.columns.push(Column {
+                    name: printable(&counted.name),
+                    array: printable(&counted.array),
+                    measure: counted.measure,
+                    by_rank: vec![None; self.ranks],
+                });
                 self.columns.len() - 1
             })
         })
@@ -206,7 +192,7 @@ impl Statistics {
 /// The statistics, and where they go.
 #[derive(Debug)]
 pub struct Recorder {
-    statistics: Statistics,
+    pub(crate) statistics: Statistics,
     is_json: bool,
     file: Option<ResultFile>,
 }
@@ -231,21 +217,15 @@ impl Recorder {
         })
     }
 
-    /// The statistics.
-    pub fn statistics(&mut self) -> &mut Statistics {
-        &mut self.statistics
-    }
-
     /// The end of the job: returns what remains to be shown on standard error.
     ///
     /// # Errors
     ///
     /// A line for the user if the file cannot be written.
     pub(crate) fn finish(self) -> Result<String, String> {
-        let text = if self.is_json {
-            json::text(&self.statistics)
-        } else {
-            table::text(&self.statistics)
+        let text = match self.is_json {
+            true => json::text(&self.statistics),
+            false => table::text(&self.statistics),
         };
         match self.file {
             None => Ok(text),

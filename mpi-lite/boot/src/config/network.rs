@@ -201,19 +201,10 @@ impl fmt::Display for Network {
             ("duplicate", is_share(self.duplicate)),
             ("seed", self.seed.map(|seed| seed.to_string())),
         ];
-        let mut has_any = false;
-        for (key, value) in parts {
-            if let Some(value) = value {
-                let comma = if has_any { "," } else { "" };
-                write!(f, "{comma}{key}={value}")?;
-                has_any = true;
-            }
-        }
-        if has_any {
-            Ok(())
-        } else {
-            f.write_str("loss=0%")
-        }
+        let parts = parts.into_iter();
+        let given = parts.filter_map(|(key, value)| Some(format!("{key}={}", value?)));
+        let text = given.collect::<Vec<_>>().join(",");
+        f.write_str(if text.is_empty() { "loss=0%" } else { &text })
     }
 }
 
