@@ -13,8 +13,6 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
-use crate::wire::Ended;
-
 /// What the launcher wants to know about; the rest keeps its usual effect.
 const WATCHED: [Signal; 9] = [
     Signal::SIGCHLD,
@@ -193,7 +191,7 @@ impl Children {
             match waitpid(None, Some(flags)) {
                 Ok(status) => {
                     let Some(pid) = status.pid() else { return true };
-                    if Ended::of(status).is_some() {
+                    if matches!(status, WaitStatus::Exited(..) | WaitStatus::Signaled(..)) {
                         self.strangers.retain(|stranger| *stranger != pid);
                     }
                     take(pid, status);

@@ -19,7 +19,6 @@ use serde_bytes::ByteBuf;
 use crate::failure::printable;
 use crate::node::binding;
 use crate::pmi;
-use crate::remote::passage::{Down, Up};
 
 /// The line that starts the frames of the agent.
 pub const MAGIC: &[u8] = b"\x01mpi-lite agent 9\n";
@@ -47,6 +46,13 @@ pub const ORDERS_WAITING_MAX: usize = 2 * FRAME_MAX;
 
 /// How many bytes of input may be on the way to the ranks of a node.
 pub const INPUT_WINDOW: usize = 64 << 10;
+
+/// How many bytes may be on the way to a host below that its ssh has not taken. A host that does
+/// not read holds no more memory of the agent above it, and delays no other host.
+pub const PASSAGE_WINDOW: usize = 256 << 10;
+
+/// The most bytes of one frame.
+pub const PASSAGE_CHUNK: usize = 64 << 10;
 
 /// Which of a rank's two streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -426,4 +432,33 @@ impl Report {
             | Report::Below { .. } => None,
         }
     }
+}
+
+/// What `mpirun` does with a host below an agent: it goes to an ssh that the agent runs. The agent
+/// does not look into the bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Down {
+    /// Start ssh with this command line.
+    Reach(Vec<String>),
+    /// The next bytes for it.
+    Bytes(ByteBuf),
+    /// Its input ends.
+    End,
+    /// End it; nothing about it matters any more.
+    Drop,
+}
+
+/// What comes from a host below an agent, by that ssh.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Up {
+    /// The next bytes of ssh's output.
+    Bytes(ByteBuf),
+    /// Its output has ended.
+    End,
+    /// ssh has taken this many bytes more.
+    Taken(u64),
+    /// ssh has ended, and this is the end of what it has said on standard error.
+    Ended(Ended, String),
+    /// ssh cannot be executed there, for this reason.
+    NotExecuted(String),
 }

@@ -41,15 +41,12 @@ pub fn place(options: &Options, allocation: Option<&Allocation>) -> Result<Place
 
 /// The ranks of each program.
 fn ranks(options: &Options) -> Vec<std::ops::Range<u32>> {
-    let mut next = 0;
     let numbers = options.programs.iter().map(|part| part.ranks.unwrap_or(0));
-    numbers
-        .map(|number| {
-            let first = next;
-            next += number;
-            first..next
-        })
-        .collect()
+    let ranks = numbers.scan(0, |next, number| {
+        let first = std::mem::replace(next, *next + number);
+        Some(first..*next)
+    });
+    ranks.collect()
 }
 
 /// The number of each rank's program, of a job of `size` ranks.

@@ -19,56 +19,64 @@ pub enum Link {
 }
 
 impl Link {
+    fn of<'a, T>(
+        &'a self,
+        here: impl FnOnce(&'a Node) -> T,
+        there: impl FnOnce(&'a Remote) -> T,
+    ) -> T {
+        match self {
+            Link::Here(node) => here(node),
+            Link::There(remote) => there(remote),
+        }
+    }
+
+    fn of_mut<'a, T>(
+        &'a mut self,
+        here: impl FnOnce(&'a mut Node) -> T,
+        there: impl FnOnce(&'a mut Remote) -> T,
+    ) -> T {
+        match self {
+            Link::Here(node) => here(node),
+            Link::There(remote) => there(remote),
+        }
+    }
+
     /// The results of the job are written.
     pub fn dismiss_guard(&mut self) {
-        if let Link::Here(node) = self {
-            node.dismiss_guard();
-        }
+        self.of_mut(Node::dismiss_guard, |_| ());
     }
 
     /// Returns true if the node can be told to start.
     pub fn is_ready(&self) -> bool {
-        self.remote().is_none_or(Remote::is_ready)
+        self.of(|_| true, Remote::is_ready)
     }
 
     /// Returns true if nothing will come from this node any more.
     pub fn is_over(&self) -> bool {
-        match self {
-            Link::Here(node) => node.is_quiet(),
-            Link::There(remote) => remote.is_over(),
-        }
+        self.of(Node::is_quiet, Remote::is_over)
     }
 
     /// Gives an order; `frame` is its encoding, if that is known.
     pub fn obey(&mut self, order: &Order, frame: Option<&[u8]>, now: Instant) {
-        match self {
-            Link::Here(node) => node.obey(order.clone(), now),
-            Link::There(remote) => remote.obey(order, frame, now),
-        }
+        self.of_mut(
+            |it| it.obey(order.clone(), now),
+            |it| it.obey(order, frame, now),
+        );
     }
 
     /// The next report.
     pub fn report(&mut self) -> Option<Report> {
-        match self {
-            Link::Here(node) => node.report(),
-            Link::There(remote) => remote.report(),
-        }
+        self.of_mut(Node::report, Remote::report)
     }
 
     /// The node, if it is on another host.
     pub fn remote(&self) -> Option<&Remote> {
-        match self {
-            Link::Here(_) => None,
-            Link::There(remote) => Some(remote),
-        }
+        self.of(|_| None, Some)
     }
 
     /// The node, if it is on another host.
     pub fn remote_mut(&mut self) -> Option<&mut Remote> {
-        match self {
-            Link::Here(_) => None,
-            Link::There(remote) => Some(remote),
-        }
+        self.of_mut(|_| None, Some)
     }
 
     /// Names the descriptors to wait for; `number` is the node's.
@@ -81,40 +89,29 @@ impl Link {
 
     /// A descriptor of this node is ready.
     pub fn ready(&mut self, token: Token, now: Instant) {
-        match self {
-            Link::Here(node) => node.ready(token, now),
-            Link::There(remote) => remote.ready(now),
-        }
+        self.of_mut(|it| it.ready(token, now), |it| it.ready(now));
     }
 
     /// When [`Link::tick`] must be called.
     pub fn wake_at(&self) -> Option<Instant> {
-        match self {
-            Link::Here(node) => node.wake_at(),
-            Link::There(remote) => remote.wake_at(),
-        }
+        self.of(Node::wake_at, Remote::wake_at)
     }
 
     /// Does what is due.
     pub fn tick(&mut self, now: Instant) {
-        match self {
-            Link::Here(node) => node.tick(now),
-            Link::There(remote) => remote.tick(now),
-        }
+        self.of_mut(|it| it.tick(now), |it| it.tick(now));
     }
 
     /// There are no child processes.
     pub fn lose_children(&mut self, now: Instant) {
-        if let Link::Here(node) = self {
-            node.lose_children(now);
-        }
+        self.of_mut(|it| it.lose_children(now), |_| ());
     }
 
     /// A child process changed. Returns true if it belongs to this node.
     pub fn child(&mut self, pid: Pid, status: WaitStatus, now: Instant) -> bool {
-        match self {
-            Link::Here(node) => node.child(pid, status, now),
-            Link::There(remote) => remote.child(pid, status, now),
-        }
+        self.of_mut(
+            |it| it.child(pid, status, now),
+            |it| it.child(pid, status, now),
+        )
     }
 }

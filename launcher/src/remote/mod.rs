@@ -16,7 +16,6 @@ mod home;
 mod host;
 mod ledger;
 pub mod link;
-pub mod passage;
 pub(crate) mod proof;
 pub(crate) mod relay;
 pub mod settings;

@@ -12,8 +12,7 @@ use super::ssh;
 use super::streams::Streams;
 use crate::node::Inherited;
 use crate::poll::{Interests, Token};
-use crate::remote::passage::{Down, PASSAGE_CHUNK, Up};
-use crate::wire::{Ended, Report};
+use crate::wire::{Down, Ended, PASSAGE_CHUNK, Report, Up};
 
 /// How long the hosts below may take to end when `mpirun` is gone.
 const FAREWELL: Duration = Duration::from_secs(3);
@@ -25,6 +24,30 @@ struct Channel {
     outgoing: VecDeque<u8>,
     has_more_orders: bool,
     is_end_reported: bool,
+}
+
+impl Channel {
+    /// Writes as much as ssh takes. Returns how much that is.
+    fn write(&mut self) -> Option<Up> {
+        let before = self.outgoing.len();
+        self.process.write(&mut self.outgoing);
+        let taken = before - self.outgoing.len();
+        if !self.has_more_orders && self.outgoing.is_empty() {
+            self.process.close_input();
+        }
+        (taken > 0).then_some(Up::Taken(taken as u64))
+    }
+
+    /// Reads what there is.
+    fn read(&mut self) -> Vec<Up> {
+        let received = self.process.read();
+        let pieces = received.chunks(PASSAGE_CHUNK);
+        let mut ups: Vec<Up> = pieces.map(|it| Up::Bytes(ByteBuf::from(it))).collect();
+        if self.process.is_at_end() && !std::mem::replace(&mut self.is_end_reported, true) {
+            ups.push(Up::End);
+        }
+        ups
+    }
 }
 
 /// The hosts below an agent.
@@ -59,11 +82,13 @@ impl Relay {
             (Down::Reach(words), None) => self.reach(node, &words),
             (Down::Bytes(bytes), Some(channel)) => {
                 channel.outgoing.extend(bytes.iter());
-                self.write(node);
+                let taken = channel.write();
+                self.report(node, taken);
             }
             (Down::End, Some(channel)) => {
                 channel.has_more_orders = false;
-                self.write(node);
+                let taken = channel.write();
+                self.report(node, taken);
             }
             (Down::Drop, _) => drop(self.channels.remove(&node)),
             // What comes late for a host that is gone.
@@ -82,7 +107,7 @@ impl Relay {
                 };
                 self.channels.insert(node, channel);
             }
-            Err(error) => self.report(node, Up::NotExecuted(error.to_string())),
+            Err(error) => self.report(node, [Up::NotExecuted(error.to_string())]),
         }
     }
 
@@ -91,8 +116,9 @@ impl Relay {
         self.reports.pop_front()
     }
 
-    fn report(&mut self, node: u32, up: Up) {
-        self.reports.push_back(Report::Below { node, up });
+    fn report(&mut self, node: u32, ups: impl IntoIterator<Item = Up>) {
+        let reports = ups.into_iter().map(|up| Report::Below { node, up });
+        self.reports.extend(reports);
     }
 
     /// Names the descriptors to wait for. Nothing is read from the hosts while `has_room` is false:
@@ -111,9 +137,12 @@ impl Relay {
 
     /// Something can be read or written.
     pub(crate) fn ready(&mut self, node: u32, has_room: bool) {
-        self.write(node);
-        if has_room {
-            self.read(node);
+        if let Some(channel) = self.channels.get_mut(&node) {
+            let mut ups = Vec::from_iter(channel.write());
+            if has_room {
+                ups.extend(channel.read());
+            }
+            self.report(node, ups);
         }
     }
 
@@ -123,18 +152,17 @@ impl Relay {
             return false;
         };
         let mut channels = self.channels.iter_mut();
-        let ours = channels.find_map(|(node, it)| it.process.end(pid, ended).then_some(*node));
-        let Some(node) = ours else {
+        let ours =
+            channels.find_map(|(node, it)| it.process.end(pid, ended).then_some((*node, it)));
+        let Some((node, channel)) = ours else {
             return false;
         };
-        self.read(node);
-        if let Some(channel) = self.channels.get(&node) {
-            let complaints = channel.process.fate().complaints();
-            self.report(node, Up::Ended(ended, complaints));
-        }
+        let mut ups = channel.read();
+        ups.push(Up::Ended(ended, channel.process.fate().complaints()));
         if self.leaves_at.is_some() {
             self.channels.remove(&node);
         }
+        self.report(node, ups);
         true
     }
 
@@ -157,36 +185,6 @@ impl Relay {
     pub(crate) fn tick(&mut self, now: Instant) {
         if self.leaves_at.is_some_and(|at| at <= now) {
             self.channels.clear();
-        }
-    }
-
-    fn write(&mut self, node: u32) {
-        let Some(channel) = self.channels.get_mut(&node) else {
-            return;
-        };
-        let before = channel.outgoing.len();
-        channel.process.write(&mut channel.outgoing);
-        let taken = before - channel.outgoing.len();
-        if !channel.has_more_orders && channel.outgoing.is_empty() {
-            channel.process.close_input();
-        }
-        if taken > 0 {
-            self.report(node, Up::Taken(taken as u64));
-        }
-    }
-
-    fn read(&mut self, node: u32) {
-        let Some(channel) = self.channels.get_mut(&node) else {
-            return;
-        };
-        let received = channel.process.read();
-        let is_end = channel.process.is_at_end();
-        let is_news = is_end && !std::mem::replace(&mut channel.is_end_reported, is_end);
-        for bytes in received.chunks(PASSAGE_CHUNK) {
-            self.report(node, Up::Bytes(ByteBuf::from(bytes.to_vec())));
-        }
-        if is_news {
-            self.report(node, Up::End);
         }
     }
 }

@@ -7,8 +7,8 @@
 use std::time::Instant;
 
 use crate::remote::link::Link;
-use crate::remote::passage::Down;
 use crate::remote::settings::Launcher;
+use crate::wire::Down;
 
 /// How many ssh connections each process makes at a time.
 const CONNECTING_MAX: usize = 32;

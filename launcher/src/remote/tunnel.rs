@@ -6,8 +6,7 @@ use serde_bytes::ByteBuf;
 
 use super::carrier::Carrier;
 use super::fate::Fate;
-use crate::remote::passage::{Down, PASSAGE_CHUNK, PASSAGE_WINDOW, Up};
-use crate::wire::Ended;
+use crate::wire::{Down, Ended, PASSAGE_CHUNK, PASSAGE_WINDOW, Up};
 
 /// The end of a tunnel at `mpirun`.
 #[derive(Debug)]

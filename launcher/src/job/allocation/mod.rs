@@ -111,11 +111,10 @@ pub(crate) fn named_host_file(variable: Variables<'_>) -> Option<(&'static str, 
 }
 
 fn host_file(variable: Variables<'_>) -> Result<Option<Vec<Host>>, Failure> {
-    let Some((name, path)) = named_host_file(variable) else {
-        return Ok(None);
-    };
-    let hosts = hosts::read_file(&path).map_err(|failure| unreadable(name, &failure.text));
-    hosts.map(Some)
+    let hosts = named_host_file(variable).map(|(name, path)| {
+        hosts::read_file(&path).map_err(|failure| unreadable(name, &failure.text))
+    });
+    hosts.transpose()
 }
 
 fn of_scheduler(variable: Variables<'_>) -> Result<Option<(System, Vec<Host>)>, Failure> {

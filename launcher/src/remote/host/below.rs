@@ -3,11 +3,10 @@
 use std::time::{Duration, Instant};
 
 use super::{ENDING_LIMIT, FAREWELL, Remote, State};
-use crate::remote::passage::{Down, Up};
 use crate::remote::settings::Launcher;
 use crate::remote::ssh;
 use crate::remote::tunnel::Tunnel;
-use crate::wire::{Order, Report};
+use crate::wire::{Down, Order, Report, Up};
 
 /// What a node has to do with other hosts.
 #[derive(Debug, Default)]
