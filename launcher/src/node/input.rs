@@ -106,8 +106,8 @@ impl RankInput {
 }
 
 impl Reader {
-    /// Writes what is missing of these bytes, the first of which is number `start`. Returns false if
-    /// it reads no more.
+    /// Writes what is missing of these bytes, the first of which is number `start`. Returns false
+    /// if it reads no more.
     fn write(&mut self, waiting: &[u8], start: u64) -> bool {
         loop {
             let skipped = usize::try_from(self.taken - start).unwrap_or(usize::MAX);
