@@ -290,5 +290,5 @@ fn wrong_wishes_are_refused_before_anything_starts() {
     mpirun(&["-n", "1", "true"])
         .env("MPILITE_STALL", "maybe")
         .run()
-        .fails_with(2, &["MPILITE_STALL=maybe: report, abort and off"]);
+        .fails_with(2, &["MPILITE_STALL=maybe: expected report, abort or off"]);
 }
