@@ -168,7 +168,10 @@ fn a_wrong_value_of_a_variable_is_told_with_the_variable() {
     }
     mpirun(&["-x", "MPILITE_SECURE=foo", "true"])
         .run()
-        .fails_with(2, &["-x MPILITE_SECURE=foo: cookie, tag"]);
+        .fails_with(
+            2,
+            &["-x MPILITE_SECURE=foo: expected cookie, tag or encrypt"],
+        );
     mpirun(&["-n", "2", "-x", "MPILITE_TRANSPORT=loopback", "true"])
         .run()
         .fails_with(2, &["-x MPILITE_TRANSPORT=loopback serves a single rank"]);

@@ -4,11 +4,10 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
 use std::time::Duration;
 
-use crate::common::{Scratch, mpirun};
+use crate::common::{Scratch, mpirun, mpirun_by};
 use launcher::pmi::{Ask, Event};
 use launcher::wire::{Answer, Ended, Known, MAGIC, OUTPUT_WINDOW, Report, Stream};
 use mpi_boot::protocol::{CARD_MAX, encode};
-use nix::sys::resource::{UsageWho, getrusage};
 use serde_bytes::ByteBuf;
 
 fn ready() -> Report {
@@ -284,11 +283,13 @@ fn the_reports_of_a_right_host_are_believed() {
     assert_eq!(outcome.succeeds().out(), "yes\n");
 }
 
-/// The greatest resident size of any process that this one has waited for, in KiB.
-fn peak_kib() -> i64 {
-    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).expect("the kernel counts it");
-    usage.max_rss()
-}
+/// Runs its arguments and prints the greatest resident size of what it has waited for, in KiB.
+const MEASURED: &str = "
+import resource, subprocess, sys
+code = subprocess.call(sys.argv[1:])
+peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+print('peak', peak, file=sys.stderr)
+sys.exit(code)";
 
 /// A job of one rank on a host that sends these reports for ever, while nobody reads the output.
 /// Checks that `mpirun` cuts the host off, with a line of these words, and stays small.
@@ -299,8 +300,8 @@ fn is_cut_off(flood: &[Report], words: &str) {
     let flooding = format!("while cat {0}; do :; done", endless.display());
     let before = [started(0), Report::Init { rank: 0 }];
     let ssh = host_that_sends(&scratch, &bytes_of(&before), &flooding);
-    let mut job =
-        mpirun(&["--stats", "-n", "1", "--host", "other", "./nosuch"]).env("MPILITE_SSH", ssh);
+    let line = ["--stats", "-n", "1", "--host", "other", "./nosuch"];
+    let mut job = mpirun_by(&["python3", "-c", MEASURED], &line).env("MPILITE_SSH", ssh);
     let command = job.command();
     command.stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -316,7 +317,11 @@ fn is_cut_off(flood: &[Report], words: &str) {
     errors.read_to_string(&mut line).expect("the rest");
     assert_eq!(child.wait().expect("a child").code(), Some(125), "{line}");
     assert!(output.len() < 4 * OUTPUT_WINDOW, "{} bytes", output.len());
-    let peak = peak_kib();
+    let peak = line
+        .trim_end()
+        .rsplit_once("peak ")
+        .expect("it is measured");
+    let peak: u64 = peak.1.parse().expect("a number");
     assert!(peak < 64 << 10, "{peak} KiB");
 }
 

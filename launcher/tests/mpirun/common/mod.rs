@@ -90,7 +90,7 @@ pub(crate) fn mpirun_after(preparation: &str, arguments: &[&str]) -> Mpirun {
 }
 
 /// Executed by `starter`, a program with its first arguments.
-fn mpirun_by(starter: &[&str], arguments: &[&str]) -> Mpirun {
+pub(crate) fn mpirun_by(starter: &[&str], arguments: &[&str]) -> Mpirun {
     let (program, first) = starter.split_first().expect("a program");
     let mut command = Command::new(program);
     command.args(first).arg(env!("CARGO_BIN_EXE_mpirun"));
