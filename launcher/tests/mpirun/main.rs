@@ -26,4 +26,3 @@ mod streams;
 mod telling;
 mod terminal;
 mod tree;
-mod wrappers;

@@ -85,6 +85,7 @@ macro_rules! one_of {
                 match self { $($(#[$attribute])* Self::$variant(link) => link.close(),)* }
             }
 
+            #[inline($inline)]
             fn is_quiet(&self) -> bool {
                 match self { $($(#[$attribute])* Self::$variant(link) => link.is_quiet(),)* }
             }

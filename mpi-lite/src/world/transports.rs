@@ -154,7 +154,7 @@ mod tests {
         }
         let unknown = why_not("ib");
         assert!(
-            unknown.starts_with("the transport \"ib\" is unknown: auto, "),
+            unknown.starts_with("the transport \"ib\" is unknown: expected auto, "),
             "{unknown}"
         );
     }

@@ -140,7 +140,7 @@ fn the_simulator_has_no_more_ways_into_an_endpoint_than_its_limit() {
     let facade = &files.iter().find(|it| it.0 == "endpoint/mod.rs");
     let facade = &facade.expect("the file of the facade").1;
     assert!(
-        facade.contains("#[cfg(feature = \"sim\")]\nmod survey;"),
+        facade.contains("#[cfg(feature = \"simulated\")]\nmod survey;"),
         "the survey is open to all"
     );
 }

@@ -533,11 +533,11 @@ lib engine/envelope.rs SYNCHRONOUS flag of a synchronous send
 lib engine/engine_messages.rs QUESTION source of a question: is this send to be cancelled?
 lib engine/engine_messages.rs MATCHED source of the answer that it is not dropped
 lib engine/engine_messages.rs DROPPED source of the answer that it is dropped
-lib boot/protocol.rs PROTOCOL version of the messages between rank and launcher
-lib boot/protocol.rs CARD_MAX bytes of the longest card
-lib boot/protocol.rs FRAME_MAX bytes of the longest frame to a rank
-lib boot/protocol.rs ABORT_TEXT_MAX bytes of the longest text of an abort
-lib boot/protocol.rs RANK_FRAME_MAX bytes of the longest frame of a rank
+boot protocol.rs PROTOCOL version of the messages between rank and launcher
+boot protocol.rs CARD_MAX bytes of the longest card
+boot protocol.rs FRAME_MAX bytes of the longest frame to a rank
+boot protocol.rs ABORT_TEXT_MAX bytes of the longest text of an abort
+boot protocol.rs RANK_FRAME_MAX bytes of the longest frame of a rank
 ";
 
 fn constants() -> String {
@@ -551,6 +551,7 @@ fn constants() -> String {
         let folder = match place {
             "core" => "rmpp-core/src",
             "udp" => "mpi-lite/src/transport/udp",
+            "boot" => "mpi-lite/boot/src",
             _ => "mpi-lite/src",
         };
         let value = constant(&format!("{folder}/{file}"), name);

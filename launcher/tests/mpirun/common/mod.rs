@@ -1,5 +1,7 @@
 //! Running `mpirun` as a user does, with a watchdog.
 
+pub(crate) mod scratch;
+
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -8,6 +10,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
+
+pub(crate) use scratch::Scratch;
 
 /// No run of a test may take longer. What a job must not wait for takes much longer.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -227,37 +231,6 @@ pub(crate) fn wait_until<T>(what: &str, mut answer: impl FnMut() -> Option<T>) -
             "waited {LIMIT:?} in vain until {what}"
         );
         thread::sleep(Duration::from_millis(2));
-    }
-}
-
-/// A directory for one test, removed at its end.
-pub(crate) struct Scratch(PathBuf);
-
-impl Scratch {
-    pub(crate) fn new() -> Scratch {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("{}.{number}", std::process::id());
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        fs::create_dir_all(&path).expect("the target directory can be written");
-        Scratch(path)
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.0
-    }
-
-    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>, mode: u32) -> PathBuf {
-        let path = self.0.join(name);
-        fs::write(&path, content).expect("a file can be written");
-        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("it is ours");
-        path
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        fs::remove_dir_all(&self.0).ok();
     }
 }
 

@@ -1,12 +1,28 @@
 //! `mpicc` and `mpicxx`: what they answer, what they build, and that CMake and pkg-config accept
 //! an installation made of them.
 
+#[path = "../../tests/mpirun/common/scratch.rs"]
+mod scratch;
+
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use crate::common::{Scratch, built};
+use scratch::Scratch;
+
+const MPICC: &str = env!("CARGO_BIN_EXE_mpicc");
+
+/// The `mpirun` that cargo builds beside `mpicc`.
+fn mpirun() -> PathBuf {
+    let mpirun = Path::new(MPICC).with_file_name("mpirun");
+    assert!(
+        mpirun.exists(),
+        "{} is missing: cargo build -p launcher",
+        mpirun.display()
+    );
+    mpirun
+}
 
 /// An installation with our header and a library that has only what a smallest program needs.
 struct Installation {
@@ -35,7 +51,8 @@ impl Installation {
     fn new() -> Installation {
         let scratch = Scratch::new();
         let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .parent()
+            .ancestors()
+            .nth(2)
             .expect("in a workspace");
         for directory in [
             "bin",
@@ -48,8 +65,8 @@ impl Installation {
         let place = |from: &Path, to: &str| {
             fs::copy(from, scratch.path().join(to)).expect("both are there");
         };
-        place(&built("mpicc", "wrappers"), "bin/mpicc");
-        place(Path::new(env!("CARGO_BIN_EXE_mpirun")), "bin/mpirun");
+        place(Path::new(MPICC), "bin/mpicc");
+        place(&mpirun(), "bin/mpirun");
         place(&root.join("include/mpi.h"), "include/mpi.h");
         for name in ["mpicxx", "mpic++", "mpiCC", "mpifort", "mpif90", "mpif77"] {
             symlink("mpicc", scratch.path().join("bin").join(name)).expect("it is new");
@@ -236,7 +253,7 @@ fn a_question_to_the_compiler_gets_no_flags_of_the_wrapper() {
 #[test]
 fn an_answer_that_cannot_be_written_is_an_error_in_one_line() {
     let full = fs::File::options().write(true).open("/dev/full").unwrap();
-    let output = Command::new(built("mpicc", "wrappers"))
+    let output = Command::new(MPICC)
         .arg("-show")
         .stdout(full)
         .output()
@@ -355,7 +372,7 @@ fn there_is_no_fortran_and_the_wrapper_says_so() {
 
 #[test]
 fn the_package_files_lead_into_the_installation() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("pkgconfig");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../pkgconfig");
     let files = |directory: PathBuf| fs::read_dir(directory).unwrap().flatten();
     for (directory, up) in [(root.clone(), 2), (root.join("compat"), 4)] {
         let packages = files(directory)
