@@ -3,7 +3,7 @@
 //!
 //! `mpirun --packets` and `--sequence` start it at the end of a job, once for each file. The
 //! contract with them: `-` is the standard output; each line on standard error begins with
-//! `mpi-packets: `, and with `note: ` behind it if the result is as it should be; [`LACKING`].
+//! `mpi-packets: `, and with `note: ` behind it if the result is as it should be.
 
 mod frame;
 mod pcapng;

@@ -1,4 +1,4 @@
-//! What carries the frames to an agent and back: [`Streams`] of ours, or a [`Tunnel`] through the
+//! What carries the frames to an agent and back: `Streams` of ours, or a [`Tunnel`] through the
 //! agent of another host.
 
 use std::collections::VecDeque;
