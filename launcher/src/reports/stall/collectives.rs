@@ -60,11 +60,14 @@ impl<'a> Meeting<'a> {
         begun >= self.number && self.number > 0
     }
 
-    /// The members that have not come, sorted.
-    pub(super) fn missing(&self, facts: &Facts<'_>) -> Vec<u32> {
-        let mut members = facts.members(self.communicator);
-        members.retain(|member| !self.has(*member, facts));
-        members
+    /// Returns true if all members have come.
+    pub(super) fn is_complete(&self, facts: &Facts<'_>) -> bool {
+        let has = |member| self.has(member, facts);
+        let mut listed = facts.in_order(self.communicator).peekable();
+        match listed.peek() {
+            Some(_) => listed.all(has),
+            None => facts.members(self.communicator).into_iter().all(has),
+        }
     }
 }
 
@@ -126,9 +129,8 @@ fn different_in_one<'a>(numbered: &Numbered<'a>) -> Option<Vec<Wait<'a>>> {
 fn gone_on<'a>(numbered: &Numbered<'a>, facts: &Facts<'_>) -> Option<Vec<Wait<'a>>> {
     let waits: Vec<Wait<'a>> = numbered.values().flatten().copied().collect();
     let are_long = waits.iter().all(|wait| facts.is_long(*wait));
-    let is_it = are_long
-        && are_different(&waits)
-        && Meeting::of(*waits.first()?)?.missing(facts).is_empty();
+    let is_it =
+        are_long && are_different(&waits) && Meeting::of(*waits.first()?)?.is_complete(facts);
     is_it.then_some(waits)
 }
 

@@ -308,7 +308,7 @@ impl<'a> Lines<'_, 'a> {
         waits.iter().any(|&wait| {
             let meeting = Meeting::of(wait).filter(|it| it.communicator == id);
             meeting.is_some_and(|meeting| {
-                collective(wait) == held.collective && !meeting.missing(self.facts).is_empty()
+                collective(wait) == held.collective && !meeting.is_complete(self.facts)
             })
         })
     }
@@ -318,9 +318,8 @@ impl<'a> Lines<'_, 'a> {
     fn awaited(&self, rank: u32, state: &RankState) -> Vec<String> {
         let waits = self.facts.of_rank(rank).iter();
         let mut meetings = waits.filter_map(|wait| Meeting::of(*wait));
-        let is_complete = meetings.any(|meeting| {
-            meeting.form == Form::Nonblocking && meeting.missing(self.facts).is_empty()
-        });
+        let is_complete = meetings
+            .any(|meeting| meeting.form == Form::Nonblocking && meeting.is_complete(self.facts));
         let awaited = state.awaited.iter().filter(|_| is_complete);
         let awaited = awaited.map(|wanted| {
             let id = self.facts.id(rank, wanted.context);

@@ -1259,6 +1259,7 @@ fn rubbish_makes_a_short_report() {
 #[test]
 fn the_report_of_many_long_lists_ends_with_a_count() {
     use mpi_boot::state::{COMMUNICATORS_MAX, LISTED_MAX, THREADS_MAX};
+    let of_all = world(1000, 0, 0);
     let rank = |rank: u32| {
         let thread = |number| {
             let operations = (0..LISTED_MAX)
@@ -1278,7 +1279,8 @@ fn the_report_of_many_long_lists_ends_with_a_count() {
             state.communicators = communicators
                 .map(|(_, context)| CommunicatorState {
                     context,
-                    ..world(1000, 0, rank)
+                    begun_nonblocking: rank,
+                    ..of_all.clone()
                 })
                 .collect();
             state.unexpected = (0..LISTED_MAX)
