@@ -4,6 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use mpi_lite::boot::protocol::{FromRank, ToRank};
+use mpi_lite::hosts::Hosts;
 use mpi_lite::transport::udp::{Card, agree};
 use mpi_lite_fuzz::frames::{check, stream_of};
 
@@ -15,7 +16,7 @@ fuzz_target!(|input: &[u8]| {
     check::<ToRank>(&stream, step);
     if let Ok((card, rest)) = postcard::take_from_bytes::<Card>(&input[1..]) {
         let second = postcard::from_bytes(rest).unwrap_or_else(|_| card.clone());
-        let hosts = ["one".to_owned(), "two".to_owned()];
+        let hosts = Hosts::of(&["one", "two"]);
         let _ = agree(&[card, second], &hosts);
     }
 });
