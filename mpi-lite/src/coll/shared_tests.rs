@@ -98,10 +98,13 @@ impl Walker {
         }
     }
 
+    /// Gives way once, and computes for a while. To give way costs a whole time slice for each
+    /// other process that computes, so that more of it takes minutes on a busy machine.
     fn pause(&mut self) {
         if self.pauses.roll(4) == 0 {
-            for _ in 0..self.pauses.roll(40) {
-                std::thread::yield_now();
+            std::thread::yield_now();
+            for _ in 0..100 * self.pauses.roll(40) {
+                core::hint::spin_loop();
             }
         }
     }
