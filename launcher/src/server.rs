@@ -10,7 +10,7 @@ use nix::sys::signal::{Signal, raise};
 
 use crate::cli::network::Wanted;
 use crate::cli::request::Options;
-use crate::cli::values::Policy;
+use crate::cli::values::{Launcher, Policy};
 use crate::cli::{settings, times};
 use crate::failure::{Failure, LAUNCH, OUTPUT_LOST, SIGNAL_BASE, STALLED};
 use crate::job::allocation::{self, Allocation};
@@ -25,7 +25,7 @@ use crate::poll::{Interests, Token, earlier};
 use crate::process::{Prepared, prepare_process};
 use crate::remote::Remote;
 use crate::remote::link::Link;
-use crate::remote::settings::{Launcher, Settings as Way};
+use crate::remote::settings::Settings as Way;
 use crate::remote::srun::{News, Srun};
 use crate::remote::tree::Tree;
 use crate::reports::output::{Origin, Output, Trouble};

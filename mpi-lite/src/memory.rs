@@ -338,16 +338,6 @@ impl Span {
         // SAFETY: readable by the creator's word; unwritten by the caller's.
         unsafe { core::slice::from_raw_parts(self.addr, self.len) }
     }
-
-    /// The bytes as a mutable slice, for unpacking and reduction.
-    ///
-    /// # Safety
-    /// Nobody else may read or write the bytes while the slice lives.
-    #[must_use]
-    pub unsafe fn bytes_mut<'a>(&self) -> &'a mut [u8] {
-        // SAFETY: writable by the creator's word; unshared by the caller's.
-        unsafe { core::slice::from_raw_parts_mut(self.addr, self.len) }
-    }
 }
 
 /// The address that a datatype's displacements count from. It may be null when the displacements

@@ -91,13 +91,6 @@ impl Job {
         self
     }
 
-    /// Removes a variable that the test itself may have.
-    #[must_use]
-    pub fn without_env(mut self, name: &str) -> Self {
-        self.command.env_remove(name);
-        self
-    }
-
     /// Standard input comes from this file, and not from nowhere.
     ///
     /// # Panics

@@ -1,6 +1,7 @@
 //! What the values of options are, word by word: numbers, times, paths, names. A failure names the
 //! option or variable, shows the value, and says what is possible.
 
+use std::borrow::Borrow;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -27,11 +28,15 @@ pub(crate) fn needs(name: &str, what: &str, value: &OsStr) -> Failure {
 /// # Errors
 ///
 /// A usage failure that lists the names.
-pub(crate) fn one_of<T: Copy>(asked: &str, value: &OsStr, all: &[(&str, T)]) -> Result<T, Failure> {
-    let found = all.iter().find(|(name, _)| value == *name);
+pub(crate) fn one_of<S: Borrow<str>, T: Copy>(
+    asked: &str,
+    value: &OsStr,
+    all: &[(S, T)],
+) -> Result<T, Failure> {
+    let found = all.iter().find(|(name, _)| value == name.borrow());
     found.map(|(_, it)| *it).ok_or_else(|| {
         let shown = printable(&value.to_string_lossy());
-        let names: Vec<_> = all.iter().map(|(name, _)| *name).collect();
+        let names: Vec<_> = all.iter().map(|(name, _)| name.borrow()).collect();
         Failure::usage(format!("{asked}{shown}: expected {}", listed(&names)))
     })
 }
@@ -108,12 +113,8 @@ pub(crate) fn secure_of_option(value: &OsStr) -> Result<Secure, Failure> {
 ///
 /// A usage failure that lists the possible values.
 pub fn secure(asked: &str, value: &OsStr) -> Result<Secure, Failure> {
-    let all = [
-        ("cookie", Secure::Cookie),
-        ("tag", Secure::Tag),
-        ("encrypt", Secure::Encrypt),
-    ];
-    one_of(asked, value, &all)
+    let all = [Secure::Cookie, Secure::Tag, Secure::Encrypt];
+    one_of(asked, value, &all.map(|it| (it.to_string(), it)))
 }
 
 /// Reads a range of ports that the option or variable `name` gave.

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::time::Duration;
 
 use crate::cli::request::Options;
-pub use crate::cli::values::Launcher;
+use crate::cli::values::Launcher;
 use crate::failure::{Failure, printable};
 use crate::job::allocation::{Allocation, System, named_host_file};
 use crate::job::place::Placement;

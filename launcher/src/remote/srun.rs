@@ -16,8 +16,9 @@ use nix::unistd::Pid;
 
 use super::carrier::Carrier;
 use super::proof::{self, ANSWER_MAX, BLOCK, GREETING, Token, Verdict};
-use super::settings::{Launcher, Settings};
+use super::settings::Settings;
 use super::streams::Streams;
+use crate::cli::values::Launcher;
 use crate::failure::{Failure, printable};
 use crate::job::place::Place;
 use crate::node::Inherited;

@@ -6,8 +6,8 @@
 
 use std::time::Instant;
 
+use crate::cli::values::Launcher;
 use crate::remote::link::Link;
-use crate::remote::settings::Launcher;
 use crate::wire::Down;
 
 /// How many ssh connections each process makes at a time.

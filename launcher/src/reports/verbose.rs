@@ -6,11 +6,12 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use crate::cli::request::Options;
+use crate::cli::values::Launcher;
 use crate::failure::printable;
 use crate::job::allocation::Allocation;
 use crate::job::place::Placement;
 use crate::node::cores::list;
-use crate::remote::settings::{Launcher, Settings};
+use crate::remote::settings::Settings;
 use crate::wire::{Ended, Report};
 
 /// The hosts: with `--verbose` where they come from, and what runs on each; with `--display-map`

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::{ENDING_LIMIT, FAREWELL, Remote, State};
-use crate::remote::settings::Launcher;
+use crate::cli::values::Launcher;
 use crate::remote::ssh;
 use crate::remote::tunnel::Tunnel;
 use crate::wire::{Down, Order, Report, Up};

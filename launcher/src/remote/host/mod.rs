@@ -11,6 +11,7 @@ use mpi_boot::protocol::{self, Frames};
 use nix::sys::wait::WaitStatus;
 use nix::unistd::Pid;
 
+use crate::cli::values::Launcher;
 use crate::failure::{Failure, printable};
 use crate::node::Inherited;
 use crate::poll::{Interests, Token, earlier};
@@ -18,7 +19,7 @@ use crate::remote::carrier::Carrier;
 use crate::remote::fate::Fate;
 use crate::remote::greeting::{self, Greeting};
 use crate::remote::ledger::Ledger;
-use crate::remote::settings::{Launcher, Settings};
+use crate::remote::settings::Settings;
 use crate::remote::silence::{self, Silence};
 use crate::remote::ssh::{self, Obstacle};
 use crate::remote::streams::Streams;
