@@ -32,12 +32,12 @@ pub use report::inquiry::Launcher;
 pub use report::leftovers::{CollectiveLeft, Leftovers, MessageLeft};
 pub use report::observer::{CollectiveEvent, Event, MessageEvent, MessageStep, Observer};
 pub use report::waits::{NameOfTag, Program, Subject};
-pub use requests::channel::{PartitionedReceive, PartitionedSend};
-pub use requests::completion::{Any, Indexed, Tell};
-pub use requests::request::{Array, Completion, Request, Status};
-pub use tasks::book::{Job, TaskCall, TaskId};
-pub use tasks::plan::{
-    Make, Message, Plan, ReceivePlan, Recipe, SendPlan, Submissions, Submitted, Work,
+pub use requests::{
+    Any, Array, Completion, Indexed, PartitionedReceive, PartitionedSend, Request, Status, Tell,
+};
+pub use tasks::{
+    Job, Make, Message, Plan, ReceivePlan, Recipe, SendPlan, Submissions, Submitted, TaskCall,
+    TaskId, Work,
 };
 use waiting::lock::Lock;
 pub use waiting::policy::WaitPolicy;
@@ -45,7 +45,7 @@ pub use waiting::ticker::{Ticker, tick};
 
 use report::waits::Waits;
 use rustix::event::{EventfdFlags, eventfd};
-use tasks::book::Tasks;
+use tasks::Tasks;
 
 use crate::clock::Clock;
 use crate::node::Node;

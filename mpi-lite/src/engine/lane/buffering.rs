@@ -3,7 +3,7 @@
 use crate::engine::lane::Lane;
 use crate::engine::lane::delivery::Delivery;
 use crate::engine::outbox::attached::{Attached, BufferOwner, Reserved};
-use crate::engine::requests::request::{Request, Status};
+use crate::engine::requests::{Request, Status};
 use crate::error::Result;
 use crate::ids::Context;
 use crate::memory::Span;

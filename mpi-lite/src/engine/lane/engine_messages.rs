@@ -1,7 +1,7 @@
 //! What engines say to each other, beside the program's messages: `withdraw` and `loss`.
 
 use crate::engine::envelope::{Envelope, Flags};
-use crate::engine::requests::request::Request;
+use crate::engine::requests::Request;
 use crate::error::Error;
 use crate::ids::Context;
 use crate::transport::{PeerId, Token};

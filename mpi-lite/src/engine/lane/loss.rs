@@ -15,8 +15,8 @@ use crate::engine::lane::engine_messages::{
 use crate::engine::outbox::sends::Sending;
 use crate::engine::ports::{Calls, Desertion, GivenUp};
 use crate::engine::report::leftovers::Leftovers;
-use crate::engine::requests::request::{Request, Status};
-use crate::engine::tasks::plan::SendPlan;
+use crate::engine::requests::{Request, Status};
+use crate::engine::tasks::SendPlan;
 use crate::error::{Cause, Class, Error};
 use crate::ids::Context;
 use crate::transport::{Hindrance, Lost, PeerId, Token, Unheard};

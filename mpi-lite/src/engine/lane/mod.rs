@@ -1,11 +1,13 @@
 //! The part of the engine under one lock: links, and the delivery of their messages.
 
 pub(crate) mod buffering;
+mod completion;
 pub(crate) mod delivery;
 pub(crate) mod engine_messages;
 pub(crate) mod loss;
 #[cfg(all(test, feature = "sim"))]
 mod loss_tests;
+mod partitioned;
 pub(crate) mod receive;
 pub(crate) mod send;
 pub(crate) mod shortcut;
@@ -27,7 +29,7 @@ use crate::engine::outbox::attached::BufferOwner;
 use crate::engine::outbox::sends::Burst;
 use crate::engine::ports::{OpenPort, Port};
 use crate::engine::report::observer::{Observer, Watch};
-use crate::engine::requests::request::{Request, Status};
+use crate::engine::requests::{Request, Status};
 use crate::engine::waiting::policy::WaitHistory;
 use crate::engine::waiting::waiters::{Lead, Waiters};
 use crate::hosts::Hosts;
@@ -283,7 +285,7 @@ impl Lane {
         if self.delivery.has_deferred {
             self.send_all_deferred();
         }
-        if !self.delivery.requests.landing.is_empty() {
+        if self.delivery.requests.has_landing() {
             self.note_landings();
         }
     }

@@ -9,8 +9,8 @@ use crate::engine::inbox::matching::{Body, Inbound, Pattern, UnexpectedMessage};
 use crate::engine::lane::Lane;
 use crate::engine::lane::delivery::{Delivery, Target};
 use crate::engine::report::observer::MessageStep;
-use crate::engine::requests::request::{Request, Status};
-use crate::engine::tasks::plan::{Message, Plan, ReceivePlan};
+use crate::engine::requests::{Operation, Request, Status};
+use crate::engine::tasks::{Message, Plan, ReceivePlan};
 use crate::error::{Cause, Error, Result};
 use crate::ids::{Source, TagSelector};
 
@@ -54,7 +54,8 @@ impl Lane {
 
     /// Makes a persistent request, not started. Source: MPI 5.0, 3.9.
     pub fn plan(&mut self, plan: Plan) -> Request {
-        self.delivery.requests.open_persistent(plan)
+        let operation = Operation::persistent(plan, None);
+        self.delivery.requests.insert(operation)
     }
 
     #[inline(always)]
@@ -250,7 +251,9 @@ impl Lane {
     /// # Errors
     /// The request does not exist, or is that of a collective or partitioned operation.
     pub fn cancel(&mut self, request: Request) -> Result<()> {
-        self.delivery.requests.check_cancellable(request)?;
+        if let Some(operation) = self.delivery.requests.get(request) {
+            operation.check_cancellable()?;
+        }
         if self.delivery.requests.peek(request)?.is_some() {
             return Ok(());
         }

@@ -6,9 +6,9 @@ use crate::engine::lane::Lane;
 use crate::engine::lane::delivery::Delivery;
 use crate::engine::outbox::sends::Sending;
 use crate::engine::protocol::{self, Completion};
-use crate::engine::requests::operation::Requests;
-use crate::engine::requests::request::{Completion as Received, Request, Status};
-use crate::engine::tasks::plan::{ReceivePlan, SendPlan};
+use crate::engine::requests::Requests;
+use crate::engine::requests::{Completion as Received, Request, Status};
+use crate::engine::tasks::{ReceivePlan, SendPlan};
 use crate::engine::waiting::lock::Guard;
 use crate::error::{Cause, Error, Result};
 use crate::ids::Mode;
@@ -274,7 +274,7 @@ impl Engine {
         if sending == Request::SENT {
             return Ok(receiving);
         }
-        Ok(lane.unite((receiving, sending)))
+        Ok(lane.requests_mut().unite((receiving, sending)))
     }
 
     /// Exchanges messages of a collective with a member that may have gone on without sending: see

@@ -19,7 +19,7 @@ use crate::engine::lane::engine_messages::{
     DROPPED, GIVEN_UP, HELLO, LETTER_MOST, LOST, Letter, MATCHED, QUESTION, Stage, Withdrawal, word,
 };
 use crate::engine::outbox::sends::Sending;
-use crate::engine::requests::request::{Request, Status};
+use crate::engine::requests::{Request, Status};
 use crate::error::{Error, Result};
 use crate::memory::Span;
 use crate::transport::{

@@ -4,7 +4,7 @@ use crate::config::Settings;
 use crate::engine::envelope::Envelope;
 use crate::engine::outbox::attached::Reserved;
 use crate::engine::protocol;
-use crate::engine::requests::request::Request;
+use crate::engine::requests::Request;
 use crate::ids::Context;
 use crate::transport::{EnvelopeBytes, PeerId};
 

@@ -14,8 +14,7 @@ use crate::engine::lane::Lane;
 use crate::engine::lane::delivery::Target;
 use crate::engine::outbox::sends::Sending;
 use crate::engine::report::waits::Subject;
-use crate::engine::requests::channel::Channel;
-use crate::engine::requests::request::Request;
+use crate::engine::requests::{Operation as Pending, Partitioned, Request};
 use crate::ids::{Context, PeerId};
 use crate::slab::SlotMap;
 
@@ -74,9 +73,10 @@ impl Engine {
         if let Some(pattern) = delivery.posted.pattern_of(request) {
             return match pattern.context.is_collective() {
                 true => lane.blocking_collective(pattern.context),
-                false => {
-                    Operation::Receive(lane.wanted(&pattern, delivery.requests.room_of(request)))
-                }
+                false => Operation::Receive(lane.wanted(
+                    &pattern,
+                    delivery.requests.get(request).and_then(Pending::room),
+                )),
             };
         }
         if let Some(partitioned) = lane.partitioned_operation(request) {
@@ -91,7 +91,7 @@ impl Engine {
         }
         if let Some(call) = self.tasks.call_of(request) {
             let (name, root) = self.waits.collective(call.tag);
-            let Some(context) = delivery.requests.context(request) else {
+            let Some(context) = delivery.requests.get(request).and_then(Pending::context) else {
                 return Operation::Other(name);
             };
             return Operation::Collective {
@@ -111,7 +111,7 @@ impl Engine {
         if delivery.buffers.has_flush(request) {
             return Operation::Other("the end of buffered sends (MPI_Buffer_iflush)".into());
         }
-        if delivery.requests.is_generalized(request) {
+        if lane.is_generalized(request) {
             return Operation::Other("a generalized request (MPI_Grequest_complete)".into());
         }
         Operation::Other("a request that nobody completes".into())
@@ -128,7 +128,10 @@ impl Engine {
             return Operation::Other(format!("rank {world} to receive a message of {name}"));
         }
         let requests = &lane.delivery.requests;
-        let whole = sending.request.and_then(|part| requests.whole_of(part));
+        let whole = sending.request.and_then(|part| {
+            let part = requests.get(part)?.part()?;
+            Some(part.whole)
+        });
         if let Some(partitioned) = whole.and_then(|whole| lane.partitioned_operation(whole)) {
             return partitioned;
         }
@@ -229,11 +232,12 @@ impl Lane {
     /// What a partitioned operation waits for.
     fn partitioned_operation(&self, request: Request) -> Option<Operation> {
         let whole = self.delivery.requests.whole(request)?;
-        let (channel, context) = (whole.channel.as_ref()?, whole.context()?);
+        let partitioned = whole.partitioned()?;
+        let context = partitioned.context();
         let partitions = whole.partitions();
         let kind = MessageKind::Partitioned(partitions);
-        Some(match channel {
-            Channel::Send { send, header } => Operation::Send {
+        Some(match partitioned {
+            Partitioned::Send(send, header) => Operation::Send {
                 context: context.point_to_point().0,
                 dest: send
                     .to
@@ -243,22 +247,14 @@ impl Lane {
                 is_synchronous: false,
                 kind,
             },
-            Channel::Receive {
-                receive,
-                header: None,
-                ..
-            } => Operation::Receive(Wanted {
+            Partitioned::Receive(receive, None) => Operation::Receive(Wanted {
                 context: context.point_to_point().0,
                 source: receive.source.map(|source| self.peer_in(context, source)),
                 tag: Some(receive.tag),
                 room: Some(receive.area.len()),
                 kind,
             }),
-            Channel::Receive {
-                receive,
-                header: Some(header),
-                ..
-            } => Operation::Incoming(HeldMessage {
+            Partitioned::Receive(receive, Some(header)) => Operation::Incoming(HeldMessage {
                 bytes: header.all().unwrap_or_default(),
                 kind,
                 ..self.partitioned((context, receive.source?), Some(receive.tag))
@@ -273,7 +269,7 @@ impl Lane {
         let receives = self.delivery.posted.iter();
         let receives = receives.filter(|(_, pattern)| is_beside(pattern));
         let wanted = receives.map(|(request, pattern)| {
-            let room = self.delivery.requests.room_of(request);
+            let room = self.delivery.requests.get(request).and_then(Pending::room);
             self.wanted(pattern, room)
         });
         wanted.take(LISTED_MAX).collect()

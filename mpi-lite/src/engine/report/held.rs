@@ -10,7 +10,7 @@ use crate::engine::Engine;
 use crate::engine::envelope::Envelope;
 use crate::engine::inbox::matching::{Body, UnexpectedMessage};
 use crate::engine::lane::Lane;
-use crate::engine::requests::channel::{Channel, Header, is_partition};
+use crate::engine::requests::{Header, Partitioned, is_partition};
 use crate::ids::Context;
 
 /// Partitions by context, sender and number: their bytes.
@@ -129,14 +129,9 @@ impl Engine {
 impl Lane {
     /// The partitions that wait for receives which have matched their send and are not started.
     fn partitions_of_receives(&self, loose: &mut Loose) -> Vec<HeldMessage> {
-        let receives = self.delivery.requests.table.iter().filter_map(|operation| {
-            let whole = operation.rare.as_ref()?.whole.as_ref()?;
-            match whole.channel.as_ref()? {
-                Channel::Receive {
-                    receive,
-                    header: Some(header),
-                    ..
-                } => Some((receive, *header)),
+        let receives = self.requests().iter().filter_map(|operation| {
+            match operation.whole()?.partitioned()? {
+                Partitioned::Receive(receive, Some(header)) => Some((receive, header)),
                 _ => None,
             }
         });

@@ -1,7 +1,7 @@
 //! What a program leaves behind when it finalizes.
 
 use crate::engine::envelope::Envelope;
-use crate::engine::requests::channel::is_partition;
+use crate::engine::requests::is_partition;
 use crate::ids::Context;
 
 /// What a program left behind when it finalized.

@@ -16,8 +16,8 @@ use crate::boot::state::{
 use crate::clock::Instant;
 use crate::engine::inbox::matching::Pattern;
 use crate::engine::lane::Lane;
-use crate::engine::requests::operation::CompletionState;
-use crate::engine::requests::request::{Array, Request};
+use crate::engine::requests::CompletionState;
+use crate::engine::requests::{Array, Request};
 use crate::ids::Context;
 
 /// A thread that does not sleep says that it is blocked after this time.
