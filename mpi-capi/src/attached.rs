@@ -19,7 +19,10 @@ pub fn attach(owner: BufferOwner, buffer: Address, size: BufferSize) -> Result<(
     } else {
         size.0.cast_unsigned()
     };
-    Ok(engine().with(|lane| lane.attach(owner, buffer.0.expose_provenance(), bytes))?)
+    Ok(engine().with(|lane| {
+        lane.buffers()
+            .attach(owner, buffer.0.expose_provenance(), bytes)
+    })?)
 }
 
 /// Takes the room back when all of its messages are sent.
@@ -28,7 +31,7 @@ pub fn attach(owner: BufferOwner, buffer: Address, size: BufferSize) -> Result<(
 /// There is none.
 pub fn detach(owner: BufferOwner) -> Result<(*mut c_void, i64)> {
     let subject = |_: &Lane| Subject::AllSent;
-    let attached = engine().wait_until(subject, |lane| lane.detach(owner).transpose())?;
+    let attached = engine().wait_until(subject, |lane| lane.buffers().detach(owner).transpose())?;
     let address = core::ptr::with_exposed_provenance_mut(attached.address);
     Ok((address, i64::try_from(attached.bytes).unwrap_or(0)))
 }
@@ -36,7 +39,9 @@ pub fn detach(owner: BufferOwner) -> Result<(*mut c_void, i64)> {
 /// Waits until all buffered messages are sent.
 pub fn flush(owner: BufferOwner) {
     let subject = |_: &Lane| Subject::AllSent;
-    engine().wait_until(subject, |lane| lane.is_flushed(owner).then_some(()));
+    engine().wait_until(subject, |lane| {
+        lane.buffers().is_flushed(owner).then_some(())
+    });
 }
 
 /// Returns a request that completes when all messages that are buffered now are sent.
@@ -46,5 +51,5 @@ pub fn iflush(owner: BufferOwner) -> Handle {
 
 /// Forgets the buffer of a session that ends. Its messages go on: the copies are the library's.
 pub fn forget(session: &Session) {
-    engine().with(|lane| lane.end_session(session.number()));
+    engine().with(|lane| lane.buffers().end_session(session.number()));
 }

@@ -68,7 +68,8 @@ impl World {
             }
             if !worked {
                 let all = 0..self.comms.len();
-                let wakes = all.filter_map(|rank| self.engine(rank).with(|lane| lane.wake_at()));
+                let wakes =
+                    all.filter_map(|rank| self.engine(rank).with(|lane| lane.links().wake_at()));
                 assert!(self.air.advance(wakes.min()), "nothing happens any more");
             }
         }

@@ -124,7 +124,7 @@ impl Communicator {
         match group.first_beyond(self.group()) {
             None => Ok(()),
             Some(stranger) => {
-                let rank = self.engine().with(|lane| lane.world_rank(stranger));
+                let rank = self.engine().with(|lane| lane.peers().rank(stranger));
                 Err(Cause::Group { rank }.into())
             }
         }

@@ -166,7 +166,7 @@ impl Communicator {
     fn meet_leader(&self, bridge: &Bridge) -> Result<(Context, Vec<u32>)> {
         let mut members = self.engine().with(|lane| -> Vec<u32> {
             let all = self.group().members().iter();
-            all.map(|&member| lane.world_rank(member)).collect()
+            all.map(|&member| lane.peers().rank(member)).collect()
         });
         let proposed = self.inner.contexts.propose();
         let mut head = [proposed.0, members.len() as u32];

@@ -82,7 +82,7 @@ fn open_port(engine: &Engine, context: Context, group: &Group) -> OpenPort {
     let port = Port::among(group.shared_members());
     engine.with(|lane| {
         let port = lane.open_port(context, port);
-        lane.note_session(context, group.session());
+        lane.buffers().note_session(context, group.session());
         port
     })
 }
@@ -126,7 +126,8 @@ impl Communicator {
                 }),
             }
         };
-        let (me, all) = engine.with(|lane| (lane.me(), Group::from_members(lane.peers())));
+        let (me, all) =
+            engine.with(|lane| (lane.me(), Group::from_members(lane.peers().all().collect())));
         let rank = all.rank_of(me).expect("a process is in its world");
         let site = engine.site(places::WORLD, all.members(), rank);
         let world = make(Context::WORLD, all.clone(), rank, site);

@@ -26,18 +26,18 @@ pub use at_site::exchange::Blocks;
 pub use at_site::{AtSite, agree, complain};
 pub use inbox::matching;
 pub use lane::{Counters, Lane, Survey};
-pub use outbox::attached::{Attached, BUFFERED_OVERHEAD_BYTES, BufferOwner};
-pub use ports::{Calls, OpenPort, Port};
+pub use outbox::{Attached, BUFFERED_OVERHEAD_BYTES, BufferOwner, Buffers};
+pub use ports::{Calls, Effects, Guest, HEAD_MOST, Head, OpenPort, Port};
 pub use report::inquiry::Launcher;
 pub use report::leftovers::{CollectiveLeft, Leftovers, MessageLeft};
 pub use report::observer::{CollectiveEvent, Event, MessageEvent, MessageStep, Observer};
 pub use report::waits::{NameOfTag, Program, Subject};
-pub use requests::channel::{PartitionedReceive, PartitionedSend};
-pub use requests::completion::{Any, Indexed, Tell};
-pub use requests::request::{Array, Completion, Request, Status};
-pub use tasks::book::{Job, TaskCall, TaskId};
-pub use tasks::plan::{
-    Make, Message, Plan, ReceivePlan, Recipe, SendPlan, Submissions, Submitted, Work,
+pub use requests::{
+    Any, Array, Completion, Indexed, PartitionedReceive, PartitionedSend, Request, Status, Tell,
+};
+pub use tasks::{
+    Job, Make, Message, Plan, ReceivePlan, Recipe, SendPlan, Submissions, Submitted, TaskCall,
+    TaskId, Work,
 };
 use waiting::lock::Lock;
 pub use waiting::policy::WaitPolicy;
@@ -45,7 +45,7 @@ pub use waiting::ticker::{Ticker, tick};
 
 use report::waits::Waits;
 use rustix::event::{EventfdFlags, eventfd};
-use tasks::book::Tasks;
+use tasks::Tasks;
 
 use crate::clock::Clock;
 use crate::node::Node;
@@ -95,12 +95,12 @@ impl Engine {
     /// The system has no more file descriptors.
     pub fn new(lane: Lane, clock: Clock, policy: WaitPolicy) -> std::io::Result<Arc<Self>> {
         let doorbells = lane
-            .links
+            .links()
             .iter()
             .filter_map(Transport::wake_on)
             .map(|descriptor| descriptor.try_clone_to_owned())
             .collect::<Result<_, _>>()?;
-        let node = lane.node.clone();
+        let node = lane.node().cloned();
         Ok(Arc::new(Self {
             watch: node.as_deref().map(Node::watch),
             node,

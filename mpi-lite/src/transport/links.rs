@@ -119,12 +119,7 @@ impl Links {
     /// # Errors
     /// [`Refusal`]; nothing was sent.
     #[inline(always)]
-    pub fn send(
-        &mut self,
-        place: usize,
-        to: PeerId,
-        message: Outbound<'_>,
-    ) -> Result<(), Refusal> {
+    pub fn send(&mut self, place: usize, to: PeerId, message: Outbound<'_>) -> Result<(), Refusal> {
         self.own_is_busy |= place == Self::OWN;
         self.list[place].send(to, message)
     }

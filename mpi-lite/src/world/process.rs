@@ -206,12 +206,12 @@ impl Process {
         let subject = |_: &Lane| Subject::AllSent;
         let loss = self
             .engine
-            .wait_until(subject, |lane| match lane.first_loss() {
+            .wait_until(subject, |lane| match lane.peers().first_loss() {
                 Some(loss) if !survives => Some(Err(loss)),
-                loss => lane.is_quiet().then_some(Ok(loss)),
+                loss => lane.links().are_quiet().then_some(Ok(loss)),
             })?;
         let mut boot = self.boot.lock();
-        for (rank, reason) in self.engine.with(|lane| lane.losses()) {
+        for (rank, reason) in self.engine.with(|lane| lane.peers().losses()) {
             boot.loss(rank, &reason).map_err(system)?;
         }
         // Twice: if another rank dies before it comes here, this report is the last.
@@ -259,7 +259,9 @@ impl Process {
     pub fn pause(&self) {
         self.engine.with(Lane::close);
         let subject = |_: &Lane| Subject::AllSent;
-        let is_over = |lane: &Lane| (lane.is_quiet() || lane.first_loss().is_some()).then_some(());
+        let is_over = |lane: &Lane| {
+            (lane.links().are_quiet() || lane.peers().first_loss().is_some()).then_some(())
+        };
         self.engine.wait_until(subject, |lane| is_over(lane));
         self.ticker.lock().take();
     }

@@ -128,7 +128,8 @@ impl Job {
             let hosts = vec!["here".into(); plan.processes];
             let mut lane = Lane::new(me, links, plan.settings.clone(), hosts);
             if plan.attached > 0 {
-                lane.attach(BufferOwner::Process, 0x1000, plan.attached)
+                lane.buffers()
+                    .attach(BufferOwner::Process, 0x1000, plan.attached)
                     .unwrap();
             }
             lane
@@ -191,7 +192,11 @@ impl Job {
             let mut worked = false;
             for process in 0..self.lanes.len() {
                 let now = self.air.now();
-                if self.lanes[process].wake_at().is_some_and(|at| at <= now) {
+                if self.lanes[process]
+                    .links()
+                    .wake_at()
+                    .is_some_and(|at| at <= now)
+                {
                     worked |= self.turn(process);
                 }
             }
@@ -203,7 +208,11 @@ impl Job {
 
     /// Time passes until something can happen. Returns true if anything can.
     fn advance(&mut self) -> bool {
-        let wake_at = self.lanes.iter().filter_map(Lane::wake_at).min();
+        let wake_at = self
+            .lanes
+            .iter()
+            .filter_map(|lane| lane.links().wake_at())
+            .min();
         self.report.advances += 1;
         assert!(self.report.advances < ADVANCES, "the job does not end");
         self.air.advance(wake_at)
@@ -223,7 +232,7 @@ impl Job {
     fn announce(&mut self, process: usize, announced: &Announced) {
         let from = announced.from.0 as usize;
         let (label, synchronous) = read(&announced.envelope);
-        if label.context == Context::ENGINES.0 {
+        if label.context == Context::SERVICE.0 {
             return self.hear_engine(label);
         }
         let queue = self.under_way.entry((from, process)).or_default();

@@ -142,7 +142,7 @@ impl<'a> AtSite<'a> {
     #[cold]
     pub fn give_up(&self, error: &Error, why: &str) {
         self.engine.with(|lane| {
-            let from = lane.present_call(self.context);
+            let from = lane.ports().calls(self.context);
             lane.give_up_collectives((Calls::of(self.context, None), from), error, why);
         });
     }
@@ -257,7 +257,7 @@ impl Lane {
     /// Returns true if messages are kept back; `None` if something has failed, perhaps elsewhere.
     #[inline(always)]
     fn holds_back_unless_failed(&self) -> Option<bool> {
-        (!self.delivery.has_failures).then(|| self.holds_back())
+        (!self.ports().has_failures()).then(|| self.holds_back())
     }
 
     /// Why the members complete no collective any more: one is lost, or has given up.
@@ -272,7 +272,7 @@ impl Lane {
     /// Returns the error for a message of a member that has not come to this epoch. The member is
     /// in another operation: all messages of earlier ones have been received.
     fn stray_of(&mut self, at_site: &AtSite<'_>, mine: About) -> Option<Error> {
-        if self.delivery.unexpected.is_empty() {
+        if self.inbox().unexpected().is_empty() {
             return None;
         }
         let any = Pattern {
@@ -280,7 +280,7 @@ impl Lane {
             source: None,
             tag: None,
         };
-        let envelope = self.delivery.unexpected.find(&any)?.envelope;
+        let envelope = self.first_unexpected(&any)?;
         let has_come = at_site.site.has_come(envelope.source as usize);
         let stray = Cause::Stray {
             source_rank: envelope.source,
@@ -294,8 +294,7 @@ impl Lane {
     /// done with.
     #[inline]
     fn holds_back(&self) -> bool {
-        self.links
-            .memory()
-            .is_some_and(|link| !self.links[link].is_quiet())
+        let links = self.links();
+        links.memory().is_some_and(|link| !links[link].is_quiet())
     }
 }

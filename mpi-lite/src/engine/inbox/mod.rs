@@ -14,7 +14,7 @@ pub(super) use target::Target;
 
 use super::envelope::Envelope;
 use super::protocol::Unmatched;
-use super::requests::request::Request;
+use super::requests::Request;
 use crate::config::Settings;
 use crate::counters::Messages;
 use crate::data::Area;
@@ -426,6 +426,11 @@ impl Inbox {
     /// The messages that wait for a receive.
     pub(super) fn unexpected(&self) -> &Unexpected {
         &self.unexpected
+    }
+
+    /// How many messages came before their receive.
+    pub(super) fn unexpected_count(&self) -> u64 {
+        self.count
     }
 
     /// How many messages matched probes have taken that were not received yet.

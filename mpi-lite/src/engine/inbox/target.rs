@@ -2,7 +2,7 @@
 
 use crate::engine::envelope::Envelope;
 use crate::engine::ports::{Announced, Head};
-use crate::engine::requests::request::Request;
+use crate::engine::requests::Request;
 
 /// What a message on its way in is for.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use crate::engine::inbox::{Claimed, Target};
 use crate::engine::outbox::Verdict;
 use crate::engine::ports::Comer;
 use crate::engine::report::observer::MessageStep;
-use crate::engine::requests::request::{Request, Status};
+use crate::engine::requests::{Request, Status};
 use crate::error::{Cause, Error};
 use crate::ids::{ContextKind, Source, TagSelector};
 use crate::memory::Span;

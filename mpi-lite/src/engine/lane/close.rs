@@ -6,7 +6,7 @@ use super::{Lane, Parts};
 use crate::data::Area;
 use crate::engine::inbox::{LONG_WAIT, Target, widest};
 use crate::engine::report::leftovers::Leftovers;
-use crate::engine::requests::request::Status;
+use crate::engine::requests::Status;
 
 impl Lane {
     /// Closes the lane. From now on messages that nobody receives are dropped, so that their

@@ -5,9 +5,11 @@
 
 mod arrive;
 mod close;
+mod completion;
 mod loss;
 #[cfg(all(test, feature = "sim"))]
 mod loss_tests;
+mod partitioned;
 #[cfg(all(test, feature = "sim"))]
 mod port_tests;
 mod receive;
@@ -27,7 +29,7 @@ use super::ports::{Errand, OpenPort, Port, Ports};
 use super::report::leftovers::Leftovers;
 use super::report::observer::{Observer, Watch};
 use super::report::unheard::UnheardPeers;
-use super::requests::operation::Requests;
+use super::requests::Requests;
 use super::waiting::policy::WaitHistory;
 use super::waiting::waiters::{Lead, Waiters};
 use crate::clock::Instant;
@@ -154,7 +156,7 @@ impl Lane {
 
     /// The processes that this one can reach.
     #[must_use]
-    pub fn table(&self) -> &PeerTable {
+    pub fn peers(&self) -> &PeerTable {
         &self.parts.peers
     }
 
@@ -193,18 +195,23 @@ impl Lane {
         &mut self.parts.requests
     }
 
+    /// The operations, and the threads that wait for them.
+    pub(crate) fn waiting(&mut self) -> (&Requests, &mut Waiters, &mut Lead) {
+        (&self.parts.requests, &mut self.waiters, &mut self.lead)
+    }
+
     /// The messages on their way in, and the receives that wait.
-    pub(crate) fn inbox(&self) -> &Inbox {
+    pub(super) fn inbox(&self) -> &Inbox {
         &self.parts.inbox
     }
 
     /// The messages on their way out.
-    pub(crate) fn outbox(&self) -> &Outbox {
+    pub(super) fn outbox(&self) -> &Outbox {
         &self.parts.outbox
     }
 
     /// What contexts lead to.
-    pub(crate) fn ports(&self) -> &Ports {
+    pub(super) fn ports(&self) -> &Ports {
         &self.parts.ports
     }
 

@@ -1,13 +1,14 @@
 //! Receiving, probing, cancelling.
 
-use super::arrive::status_of;
 use super::Lane;
+use super::arrive::status_of;
 use crate::data::Area;
 use crate::engine::Engine;
+use crate::engine::envelope::Envelope;
 use crate::engine::inbox::matching::Pattern;
 use crate::engine::report::observer::MessageStep;
-use crate::engine::requests::request::{Request, Status};
-use crate::engine::tasks::plan::{Message, Plan, ReceivePlan};
+use crate::engine::requests::{Operation, Request, Status};
+use crate::engine::tasks::{Message, Plan, ReceivePlan};
 use crate::error::{Cause, Result};
 use crate::transport::Progress;
 
@@ -27,17 +28,15 @@ impl Lane {
         let Some(pattern) = plan.pattern else {
             return self.parts.requests.open_done(None, Status::FROM_NULL);
         };
-        let request = self
-            .parts
-            .requests
-            .open(Some(pattern.context), plan.area);
+        let request = self.parts.requests.open(Some(pattern.context), plan.area);
         self.post(request, pattern);
         request
     }
 
     /// Makes a persistent request, not started. Source: MPI 5.0, 3.9.
     pub fn plan(&mut self, plan: Plan) -> Request {
-        self.parts.requests.open_persistent(plan)
+        let operation = Operation::persistent(plan, None);
+        self.parts.requests.insert(operation)
     }
 
     #[inline(always)]
@@ -96,10 +95,7 @@ impl Lane {
                     self.parts.requests.activate(request, plan.area);
                     self.post(request, pattern);
                 }
-                None => self
-                    .parts
-                    .requests
-                    .finish(request, Status::FROM_NULL, None),
+                None => self.parts.requests.finish(request, Status::FROM_NULL, None),
             },
             Plan::Partitioned(_) => self.start_partitioned(request),
             Plan::Task(_) => return Err(Cause::NotStartable.into()),
@@ -115,6 +111,12 @@ impl Lane {
     pub fn probe(&mut self, pattern: &Pattern) -> Option<Status> {
         let (envelope, len) = self.parts.inbox.find(pattern)?;
         Some(status_of(&envelope, len))
+    }
+
+    /// The envelope of the message that a receive of `pattern` would get now.
+    pub(crate) fn first_unexpected(&mut self, pattern: &Pattern) -> Option<Envelope> {
+        let found = self.parts.inbox.find(pattern);
+        found.map(|(envelope, _)| envelope)
     }
 
     /// Takes the message that a receive of `pattern` would get now. Source: MPI 5.0, 3.8.2.
@@ -151,7 +153,9 @@ impl Lane {
     /// # Errors
     /// The request does not exist, or is that of a collective or partitioned operation.
     pub fn cancel(&mut self, request: Request) -> Result<()> {
-        self.parts.requests.check_cancellable(request)?;
+        if let Some(operation) = self.parts.requests.get(request) {
+            operation.check_cancellable()?;
+        }
         if self.parts.requests.peek(request)?.is_some() {
             return Ok(());
         }
@@ -160,9 +164,7 @@ impl Lane {
             return parts.into_iter().try_for_each(|part| self.cancel(part));
         }
         if self.parts.inbox.withdraw(request) {
-            self.parts
-                .requests
-                .finish(request, Status::CANCELLED, None);
+            self.parts.requests.finish(request, Status::CANCELLED, None);
         } else {
             self.ask_back(request, None);
         }

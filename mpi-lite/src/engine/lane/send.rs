@@ -4,9 +4,9 @@ use super::{Lane, Parts};
 use crate::data::Area;
 use crate::engine::Engine;
 use crate::engine::outbox::BufferOwner;
-use crate::engine::requests::operation::Requests;
-use crate::engine::requests::request::{Completion as Received, Request, Status};
-use crate::engine::tasks::plan::{ReceivePlan, SendPlan};
+use crate::engine::requests::Requests;
+use crate::engine::requests::{Completion as Received, Request, Status};
+use crate::engine::tasks::{ReceivePlan, SendPlan};
 use crate::engine::waiting::lock::Guard;
 use crate::error::{Cause, Error, Result};
 use crate::ids::{Context, Mode};
@@ -21,6 +21,12 @@ impl Lane {
         if self.parts.outbox.end_burst() {
             self.links.flush();
         }
+    }
+
+    /// Ends a burst without sending. Returns true if sends may have been kept back.
+    #[cfg(all(test, feature = "sim"))]
+    pub(in crate::engine) fn ends_burst(&mut self) -> bool {
+        self.parts.outbox.end_burst()
     }
 
     /// Returns the index of the link that leads to `peer`.
@@ -194,7 +200,7 @@ impl Engine {
         if sending == Request::SENT {
             return Ok(receiving);
         }
-        Ok(lane.unite((receiving, sending)))
+        Ok(lane.requests_mut().unite((receiving, sending)))
     }
 
     /// Exchanges messages of a collective with a member that may have gone on without sending: see
@@ -288,6 +294,35 @@ impl Engine {
                 withdrawn?;
                 Err(error)
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::Settings;
+    use crate::engine::Lane;
+    use crate::ids::Mode;
+    use crate::transport::{Link, Links, Loopback, PeerId, Transport};
+
+    /// To copy more pays for a call that waits, over a transport that waits for an acknowledgement.
+    #[test]
+    fn a_call_that_waits_copies_no_more_where_nothing_is_acknowledged() {
+        let settings = Settings::default();
+        let own = Link::Loopback(Loopback::new(PeerId(0)));
+        assert!(!own.capabilities().acknowledges);
+        let lane = Lane::new(
+            PeerId(0),
+            Links::new(own, None, None),
+            settings.clone(),
+            vec!["here".into()],
+        );
+        for is_waited_for in [false, true] {
+            let can = lane.links.capabilities(Links::OWN);
+            let is_awaited = is_waited_for && can.acknowledges;
+            let is_copied = |len| lane.parts.outbox.is_copied(Mode::Standard, len, is_awaited);
+            assert!(is_copied(settings.eager_copy_bytes));
+            assert!(!is_copied(settings.eager_copy_bytes + 1));
         }
     }
 }

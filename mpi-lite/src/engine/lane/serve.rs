@@ -6,7 +6,7 @@ use crate::engine::envelope::Envelope;
 use crate::engine::inbox::matching::Inbound;
 use crate::engine::outbox::{Deferred, Load};
 use crate::engine::ports::{Word, body_envelope, head_envelope};
-use crate::engine::requests::request::{Request, Status};
+use crate::engine::requests::{Operation, Request, Status};
 use crate::error::Error;
 use crate::ids::Context;
 use crate::transport::PeerId;
@@ -46,7 +46,8 @@ impl Parts {
 
     /// Finishes an operation that a port has carried out.
     pub(super) fn finish(&mut self, request: Request, error: Option<Error>) {
-        if self.requests.is_running(request) {
+        let operation = self.requests.get(request);
+        if operation.is_some_and(Operation::is_active) {
             self.requests.finish(request, Status::EMPTY, error);
         }
     }

@@ -4,17 +4,17 @@
 //! A receive may take it if no receive was posted before and no message waits. Other messages that
 //! it finds go the usual way. So does the receive itself after a while.
 
+use super::Lane;
+use super::arrive::Inlet;
 use crate::clock::Instant;
 use crate::data::Area;
 use crate::engine::Engine;
 use crate::engine::envelope::{Envelope, Flags};
 use crate::engine::inbox::matching::Pattern;
-use super::Lane;
-use super::arrive::Inlet;
 use crate::engine::report::waits::Subject;
-use crate::engine::requests::request::{Completion, Request, Status};
-use crate::engine::tasks::plan::ReceivePlan;
-use crate::engine::tasks::plan::SendPlan;
+use crate::engine::requests::{Completion, Request, Status};
+use crate::engine::tasks::ReceivePlan;
+use crate::engine::tasks::SendPlan;
 use crate::engine::waiting::lock::Guard;
 use crate::engine::waiting::policy::WaitPolicy;
 use crate::engine::waiting::waiters::Until;
@@ -111,7 +111,10 @@ impl Lane {
         if self.route(to) != link || !matches!(plan.mode, Mode::Standard | Mode::Ready) {
             return false;
         }
-        let is_taken = self.links.at(link).offer(to, &plan.envelope().encode(), *body);
+        let is_taken = self
+            .links
+            .at(link)
+            .offer(to, &plan.envelope().encode(), *body);
         if is_taken {
             self.parts.outbox.count_offered(body.len() as u64);
         }
@@ -288,9 +291,7 @@ impl Lane {
     fn give_up(&mut self, request: Request) -> bool {
         let is_unmatched = self.parts.inbox.withdraw(request);
         if is_unmatched {
-            self.parts
-                .requests
-                .finish(request, Status::CANCELLED, None);
+            self.parts.requests.finish(request, Status::CANCELLED, None);
             let _ = self.take(Some(request));
         }
         is_unmatched

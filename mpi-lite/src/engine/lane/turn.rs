@@ -1,14 +1,14 @@
 //! A turn: each link makes progress; then what it has left to be done is done.
 
-use super::arrive::Inlet;
 use super::Lane;
+use super::arrive::Inlet;
 use crate::clock::Instant;
 use crate::data::Area;
 use crate::engine::inbox::Target;
 use crate::engine::inbox::matching::Inbound;
 use crate::engine::outbox::Deferred;
 use crate::engine::ports::Errand;
-use crate::transport::{Landing, Links, Outbound, Progress, Sink as _};
+use crate::transport::{Landing, Links, Outbound, Progress, Sink as _, Transport as _};
 
 /// What a link did in a [`Lane::pass`].
 struct Pass {
@@ -120,7 +120,7 @@ impl Lane {
         if self.parts.has_errands {
             self.run_all_errands();
         }
-        if self.parts.requests.has_landings() {
+        if self.parts.requests.has_landing() {
             self.note_landings();
         }
     }

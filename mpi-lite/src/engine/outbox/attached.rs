@@ -3,8 +3,8 @@
 use core::iter;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::engine::requests::request::Request;
-use crate::engine::tasks::plan::SendPlan;
+use crate::engine::requests::Request;
+use crate::engine::tasks::SendPlan;
 use crate::error::{Cause, Result};
 use crate::ids::{Context, Mode};
 

@@ -7,9 +7,9 @@ mod withdrawals;
 
 use std::sync::Arc;
 
+pub(super) use attached::Reserved;
 pub use attached::{Attached, BUFFERED_OVERHEAD_BYTES, BufferOwner, Buffers};
 pub(super) use sends::Sending;
-pub(super) use attached::Reserved;
 use sends::{Burst, SpareBuffers};
 pub(super) use withdrawals::Verdict;
 use withdrawals::Withdrawals;
@@ -17,8 +17,8 @@ use withdrawals::Withdrawals;
 use super::envelope::Envelope;
 use super::ports::Word;
 use super::protocol::{self, Completion};
-use super::requests::request::Request;
-use super::tasks::plan::SendPlan;
+use super::requests::Request;
+use super::tasks::SendPlan;
 use crate::config::Settings;
 use crate::counters::Messages;
 use crate::data::Area;
@@ -285,11 +285,13 @@ impl Outbox {
     /// fails with the error `why`; without one it is cancelled.
     #[cold]
     pub(super) fn ask_back(&mut self, request: Request, why: Option<Error>) {
-        let mut sends = self.sends.iter();
-        let Some((token, sending)) = sends.find(|(_, sending)| sending.is_of(request)) else {
+        let its = |(token, sending): (u32, &Sending)| {
+            let (to, envelope) = (sending.to, sending.envelope);
+            sending.is_of(request).then_some((token, to, envelope))
+        };
+        let Some((token, to, envelope)) = self.sends.iter().find_map(its) else {
             return;
         };
-        let (to, envelope) = (sending.to, sending.envelope);
         if self.withdrawals.enter(Token(token), why) {
             let question = Word::Question(Token(token), envelope);
             self.defer_word(to, &question);

@@ -1,10 +1,10 @@
 //! Records of sends under way.
 
+use super::attached::Reserved;
 use crate::config::Settings;
 use crate::engine::envelope::Envelope;
-use super::attached::Reserved;
 use crate::engine::protocol;
-use crate::engine::requests::request::Request;
+use crate::engine::requests::Request;
 use crate::ids::ContextKind;
 use crate::transport::{EnvelopeBytes, PeerId};
 

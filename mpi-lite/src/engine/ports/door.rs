@@ -25,7 +25,7 @@ pub struct Head {
 }
 
 impl Head {
-    pub(super) fn new(from: PeerId, envelope: Envelope, bytes: Vec<u8>) -> Self {
+    pub(in crate::engine) fn new(from: PeerId, envelope: Envelope, bytes: Vec<u8>) -> Self {
         Self {
             from,
             envelope,
@@ -265,7 +265,10 @@ mod tests {
         let mut memory = [0; 100];
         let came = head(&mut door, 7);
         assert!(matches!(body(&mut door, 7), Comer::Early));
-        assert!(matches!(body(&mut door, 7), Comer::Nonsense), "there is one body");
+        assert!(
+            matches!(body(&mut door, 7), Comer::Nonsense),
+            "there is one body"
+        );
         door.note_head(came);
         let landing = serve(&mut door, Some(Area::of_bytes(&mut memory))).expect("it waits");
         assert_eq!(landing.inbound, inbound(7));
@@ -283,7 +286,10 @@ mod tests {
         assert!(matches!(again, Comer::Nonsense), "the number is taken");
         door.note_head(came);
         assert!(serve(&mut door, None).is_none());
-        assert!(matches!(body(&mut door, 7), Comer::Nonsense), "it announced none");
+        assert!(
+            matches!(body(&mut door, 7), Comer::Nonsense),
+            "it announced none"
+        );
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::door::Head;
 use crate::data::Area;
 use crate::engine::envelope::{Envelope, Flags};
 use crate::engine::outbox::{Deferred, Load};
-use crate::engine::requests::request::Request;
+use crate::engine::requests::Request;
 use crate::error::Error;
 use crate::ids::Context;
 use crate::transport::PeerId;

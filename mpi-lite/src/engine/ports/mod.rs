@@ -11,11 +11,11 @@ mod word;
 
 use std::sync::Arc;
 
-pub use door::{HEAD_MOST, Head};
-use door::{Door, Visit};
 pub(super) use door::{Announced, Comer};
-pub(super) use guest::{body_envelope, head_envelope};
+use door::{Door, Visit};
+pub use door::{HEAD_MOST, Head};
 pub use guest::{Effects, Guest};
+pub(super) use guest::{body_envelope, head_envelope};
 pub(super) use table::GivenUp;
 pub use table::{Calls, OpenPort};
 use table::{Desertion, PortTable};
@@ -24,7 +24,7 @@ pub(super) use word::{Notice, Word};
 use super::envelope::Envelope;
 use super::inbox::matching::{Inbound, Pattern};
 use super::outbox::Deferred;
-use super::requests::request::Request;
+use super::requests::Request;
 use crate::data::Area;
 use crate::error::Error;
 use crate::ids::{Context, PeerId};

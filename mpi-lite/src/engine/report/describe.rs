@@ -11,13 +11,10 @@ use crate::engine::Engine;
 use crate::engine::envelope::{Envelope, RANK_BITS};
 use crate::engine::inbox::matching::Pattern;
 use crate::engine::lane::Lane;
-use crate::engine::lane::delivery::Target;
-use crate::engine::outbox::sends::Sending;
+use crate::engine::outbox::Sending;
 use crate::engine::report::waits::Subject;
-use crate::engine::requests::channel::Channel;
-use crate::engine::requests::request::Request;
+use crate::engine::requests::{Operation as Pending, Partitioned, Request};
 use crate::ids::{Context, PeerId};
-use crate::slab::SlotMap;
 
 /// The part of an envelope's source that is the rank.
 const RANK: u32 = (1 << RANK_BITS) - 1;
@@ -48,9 +45,9 @@ impl Engine {
                 thread.operations = vec![lane.blocking_collective(*context)];
             }
             Subject::AllSent => {
-                let sends = lane.delivery.sends.iter().map(|(_, sending)| sending);
-                // What engines tell each other is no send of the program.
-                let sends = sends.filter(|sending| !sending.is_between_engines());
+                let sends = lane.outbox().sends();
+                // What engines report to each other is no send of the program.
+                let sends = sends.filter(|sending| !sending.is_of_service());
                 let mut all: Vec<Operation> = Vec::new();
                 for operation in sends.map(|sending| self.sending(lane, sending)) {
                     match all.len() {
@@ -70,19 +67,19 @@ impl Engine {
 
     /// The operation that completes this request.
     fn operation(&self, lane: &Lane, request: Request) -> Operation {
-        let delivery = &lane.delivery;
-        if let Some(pattern) = delivery.posted.pattern_of(request) {
+        if let Some(pattern) = lane.inbox().posted().pattern_of(request) {
             return match pattern.context.is_collective() {
                 true => lane.blocking_collective(pattern.context),
-                false => {
-                    Operation::Receive(lane.wanted(&pattern, delivery.requests.room_of(request)))
-                }
+                false => Operation::Receive(lane.wanted(
+                    &pattern,
+                    lane.requests().get(request).and_then(Pending::room),
+                )),
             };
         }
         if let Some(partitioned) = lane.partitioned_operation(request) {
             return partitioned;
         }
-        let mut sends = delivery.sends.iter().map(|(_, sending)| sending);
+        let mut sends = lane.outbox().sends();
         if let Some(sending) = sends.find(|sending| sending.is_of(request)) {
             return self.sending(lane, sending);
         }
@@ -91,7 +88,7 @@ impl Engine {
         }
         if let Some(call) = self.tasks.call_of(request) {
             let (name, root) = self.waits.collective(call.tag);
-            let Some(context) = delivery.requests.context(request) else {
+            let Some(context) = lane.requests().get(request).and_then(Pending::context) else {
                 return Operation::Other(name);
             };
             return Operation::Collective {
@@ -102,33 +99,36 @@ impl Engine {
                 is_blocking: false,
             };
         }
-        if let Some(whole) = delivery.requests.whole(request) {
+        if let Some(whole) = lane.requests().whole(request) {
             return match whole.active().next() {
                 Some(part) => self.operation(lane, part),
                 None => Operation::Other("parts that have not begun".into()),
             };
         }
-        if delivery.buffers.has_flush(request) {
+        if lane.outbox().buffers().has_flush(request) {
             return Operation::Other("the end of buffered sends (MPI_Buffer_iflush)".into());
         }
-        if delivery.requests.is_generalized(request) {
+        if lane.is_generalized(request) {
             return Operation::Other("a generalized request (MPI_Grequest_complete)".into());
         }
         Operation::Other("a request that nobody completes".into())
     }
 
     fn sending(&self, lane: &Lane, sending: &Sending) -> Operation {
-        let envelope = Envelope::decode(&sending.envelope);
+        let envelope = sending.envelope();
         if envelope.context == envelope.context.point_to_point().collective() {
             return lane.blocking_collective(envelope.context);
         }
-        let dest = lane.member(envelope.context, sending.to);
+        let dest = lane.member(envelope.context, sending.receiver());
         if let (true, Some(world)) = (envelope.context.is_collective(), dest.world) {
             let (name, _) = self.waits.collective(envelope.tag);
             return Operation::Other(format!("rank {world} to receive a message of {name}"));
         }
-        let requests = &lane.delivery.requests;
-        let whole = sending.request.and_then(|part| requests.whole_of(part));
+        let requests = lane.requests();
+        let whole = sending.request().and_then(|part| {
+            let part = requests.get(part)?.part()?;
+            Some(part.whole)
+        });
         if let Some(partitioned) = whole.and_then(|whole| lane.partitioned_operation(whole)) {
             return partitioned;
         }
@@ -136,9 +136,9 @@ impl Engine {
             context: envelope.context.point_to_point().0,
             dest,
             tag: envelope.tag,
-            bytes: sending.len,
+            bytes: sending.bytes(),
             is_synchronous: envelope.flags.is_synchronous(),
-            kind: envelope.context.kind(),
+            kind: envelope.context.message_kind(),
         }
     }
 
@@ -163,7 +163,7 @@ impl Engine {
             bytes,
             is_with_sender,
             collective,
-            kind: context.kind(),
+            kind: context.message_kind(),
         }
     }
 
@@ -172,7 +172,7 @@ impl Engine {
     #[must_use]
     pub fn begun(&self, context: Context) -> (u32, u32) {
         self.with(|lane| {
-            let calls = |context| lane.delivery.ports.calls(context);
+            let calls = |context| lane.ports().calls(context);
             (calls(context.collective()), calls(context.nonblocking()))
         })
     }
@@ -185,7 +185,7 @@ impl Engine {
         let of_messages = state.unexpected.iter();
         contexts.extend(of_messages.map(|message| Context(message.context)));
         // The one of all processes is the library's own: shown only if something waits there.
-        let others = lane.delivery.ports.contexts(COMMUNICATORS_MAX + 1);
+        let others = lane.ports().contexts(COMMUNICATORS_MAX + 1);
         contexts.extend(others.into_iter().filter(|context| !context.is_of_all()));
         let mut seen = BTreeSet::new();
         contexts.retain(|context| seen.insert(*context));
@@ -208,32 +208,33 @@ fn context_of(operation: &Operation) -> Option<u32> {
 impl Lane {
     /// The process with this rank in the communicator of a context.
     pub(crate) fn peer_in(&self, context: Context, rank: u32) -> Peer {
-        let members = self.delivery.ports.members(context);
+        let members = self.ports().members(context);
         let member = members.and_then(|all| all.get(rank as usize).copied());
         Peer {
             rank: Some(rank),
-            world: member.map(|member| self.delivery.peers.rank(member)),
+            world: member.map(|member| self.peers().rank(member)),
         }
     }
 
     /// This process, as the communicator of a context numbers it.
     fn member(&self, context: Context, process: PeerId) -> Peer {
-        let members = self.delivery.ports.members(context);
+        let members = self.ports().members(context);
         let rank = members.and_then(|all| all.iter().position(|member| *member == process));
         Peer {
             rank: rank.and_then(|rank| u32::try_from(rank).ok()),
-            world: Some(self.delivery.peers.rank(process)),
+            world: Some(self.peers().rank(process)),
         }
     }
 
     /// What a partitioned operation waits for.
     fn partitioned_operation(&self, request: Request) -> Option<Operation> {
-        let whole = self.delivery.requests.whole(request)?;
-        let (channel, context) = (whole.channel.as_ref()?, whole.context()?);
+        let whole = self.requests().whole(request)?;
+        let partitioned = whole.partitioned()?;
+        let context = partitioned.context();
         let partitions = whole.partitions();
         let kind = MessageKind::Partitioned(partitions);
-        Some(match channel {
-            Channel::Send { send, header } => Operation::Send {
+        Some(match partitioned {
+            Partitioned::Send(send, header) => Operation::Send {
                 context: context.point_to_point().0,
                 dest: send
                     .to
@@ -243,22 +244,14 @@ impl Lane {
                 is_synchronous: false,
                 kind,
             },
-            Channel::Receive {
-                receive,
-                header: None,
-                ..
-            } => Operation::Receive(Wanted {
+            Partitioned::Receive(receive, None) => Operation::Receive(Wanted {
                 context: context.point_to_point().0,
                 source: receive.source.map(|source| self.peer_in(context, source)),
                 tag: Some(receive.tag),
                 room: Some(receive.area.len()),
                 kind,
             }),
-            Channel::Receive {
-                receive,
-                header: Some(header),
-                ..
-            } => Operation::Incoming(HeldMessage {
+            Partitioned::Receive(receive, Some(header)) => Operation::Incoming(HeldMessage {
                 bytes: header.all().unwrap_or_default(),
                 kind,
                 ..self.partitioned((context, receive.source?), Some(receive.tag))
@@ -270,10 +263,10 @@ impl Lane {
     pub(crate) fn awaited_beside(&self) -> Vec<Wanted> {
         let is_beside =
             |pattern: &Pattern| pattern.context == pattern.context.point_to_point().nonblocking();
-        let receives = self.delivery.posted.iter();
+        let receives = self.inbox().posted().iter();
         let receives = receives.filter(|(_, pattern)| is_beside(pattern));
         let wanted = receives.map(|(request, pattern)| {
-            let room = self.delivery.requests.room_of(request);
+            let room = self.requests().get(request).and_then(Pending::room);
             self.wanted(pattern, room)
         });
         wanted.take(LISTED_MAX).collect()
@@ -286,7 +279,7 @@ impl Lane {
             source: source.map(|source| self.peer_in(pattern.context, source)),
             tag: pattern.tag,
             room,
-            kind: pattern.context.kind(),
+            kind: pattern.context.message_kind(),
         }
     }
 
@@ -297,32 +290,21 @@ impl Lane {
             context: communicator.0,
             name: String::new(),
             root: None,
-            number: self.delivery.ports.calls(communicator.collective()),
+            number: self.ports().calls(communicator.collective()),
             is_blocking: true,
         }
     }
 
     /// The message that this receive has matched, and its length.
     fn incoming(&self, request: Request) -> Option<(Envelope, u64)> {
-        let its = |target: &Target| match target {
-            Target::Receive {
-                request: receive,
-                envelope,
-                len,
-            } if *receive == request => Some((*envelope, *len)),
-            _ => None,
-        };
-        let mut targets = self.delivery.targets.iter().flat_map(SlotMap::iter);
-        let claimed = || self.delivery.unexpected.claimed_by(request);
-        let claimed = || claimed().map(|message| (message.envelope, message.len));
-        targets.find_map(its).or_else(claimed)
+        self.inbox().incoming(request)
     }
 
     /// The communicator of this context, if it is open.
     fn communicator(&self, context: Context) -> Option<CommunicatorState> {
-        let ports = &self.delivery.ports;
+        let ports = self.ports();
         let members = ports.members(context)?;
-        let world = |member| self.delivery.peers.rank(member);
+        let world = |member| self.peers().rank(member);
         Some(CommunicatorState {
             context: context.0,
             size: members.len() as u32,

@@ -10,7 +10,7 @@ use crate::engine::Engine;
 use crate::engine::envelope::Envelope;
 use crate::engine::inbox::matching::{Body, UnexpectedMessage};
 use crate::engine::lane::Lane;
-use crate::engine::requests::channel::{Channel, Header, is_partition};
+use crate::engine::requests::{Header, Partitioned, is_partition};
 use crate::ids::Context;
 
 /// Partitions by context, sender and number: their bytes.
@@ -35,7 +35,7 @@ impl List {
 
 impl Loose {
     fn of(lane: &Lane) -> Self {
-        let messages = lane.delivery.unexpected.iter();
+        let messages = lane.inbox().unexpected().iter();
         let partitions = messages.filter_map(|message| {
             let envelope = &message.envelope;
             let name = (envelope.context, envelope.rank(), number(envelope)?);
@@ -95,7 +95,7 @@ impl Engine {
     pub(crate) fn describe_lane(&self, lane: &Lane) -> RankState {
         let mut loose = Loose::of(lane);
         let mut list = List::default();
-        let messages = lane.delivery.unexpected.iter();
+        let messages = lane.inbox().unexpected().iter();
         for message in messages.filter(|message| number(&message.envelope).is_none()) {
             let is_with_sender = matches!(message.body, Body::Held(_));
             let mut held = self.held(lane, (&message.envelope, message.len), is_with_sender);
@@ -129,14 +129,9 @@ impl Engine {
 impl Lane {
     /// The partitions that wait for receives which have matched their send and are not started.
     fn partitions_of_receives(&self, loose: &mut Loose) -> Vec<HeldMessage> {
-        let receives = self.delivery.requests.table.iter().filter_map(|operation| {
-            let whole = operation.rare.as_ref()?.whole.as_ref()?;
-            match whole.channel.as_ref()? {
-                Channel::Receive {
-                    receive,
-                    header: Some(header),
-                    ..
-                } => Some((receive, *header)),
+        let receives = self.requests().iter().filter_map(|operation| {
+            match operation.whole()?.partitioned()? {
+                Partitioned::Receive(receive, Some(header)) => Some((receive, header)),
                 _ => None,
             }
         });
@@ -165,14 +160,14 @@ impl Lane {
             bytes: 0,
             is_with_sender: false,
             collective: String::new(),
-            kind: context.kind(),
+            kind: context.message_kind(),
         }
     }
 }
 
 impl Context {
     /// What its messages are.
-    pub(crate) fn kind(self) -> MessageKind {
+    pub(crate) fn message_kind(self) -> MessageKind {
         if self.is_partitioned() {
             MessageKind::Partitioned(Partitions::default())
         } else if self.is_of_groups() {

@@ -16,8 +16,8 @@ use crate::boot::state::{
 use crate::clock::Instant;
 use crate::engine::inbox::matching::Pattern;
 use crate::engine::lane::Lane;
-use crate::engine::requests::operation::CompletionState;
-use crate::engine::requests::request::{Array, Request};
+use crate::engine::requests::CompletionState;
+use crate::engine::requests::{Array, Request};
 use crate::ids::Context;
 
 /// A thread that does not sleep says that it is blocked after this time.
@@ -81,7 +81,7 @@ impl Subject {
 
     pub(crate) fn some_of(lane: &Lane, requests: impl Array, ends_with: EndsWith) -> Self {
         let is_pending = |request: &Request| {
-            let state = lane.delivery.requests.state(*request);
+            let state = lane.requests().state(*request);
             matches!(state, Ok(CompletionState::Pending))
         };
         let mut unfinished = requests.iter().flatten().filter(is_pending);

@@ -17,8 +17,7 @@ use std::task::{self, Poll, Waker};
 use parking_lot::Mutex;
 
 use crate::engine::lane::Lane;
-use crate::engine::requests::operation::Requests;
-use crate::engine::requests::request::{Request, Status};
+use crate::engine::requests::{Request, Status};
 use crate::engine::tasks::plan::{Plan, Submission, Submissions, Work};
 use crate::error::Result;
 use crate::ids::Context;
@@ -30,7 +29,7 @@ impl Submissions {
         let mut has_ended = false;
         for submission in self.0.lock().iter_mut() {
             if let Submission::Wanted(plan) = submission {
-                *submission = match lane.start_for_task(plan, task) {
+                *submission = match start(plan, lane, task) {
                     Ok(request) => Submission::Started(request),
                     Err(error) => Submission::Over(Err(error)),
                 };
@@ -162,7 +161,7 @@ impl Book {
                 lane.watch()
                     .note_collective(true, task.call.tag, task.context);
                 self.tasks.discard(number);
-                lane.task_requests()
+                lane.requests_mut()
                     .finish(request, Status::EMPTY, result.err());
                 if let Some(follower) = follower {
                     self.note_due(follower);
@@ -231,7 +230,7 @@ impl Tasks {
     pub(crate) fn next(&self, lane: &mut Lane, runner: Runner) -> Option<(u32, Work)> {
         let book = &mut *self.book.lock();
         loop {
-            for number in lane.task_requests().drain_woken() {
+            for number in lane.requests_mut().drain_woken() {
                 book.note_due(number);
             }
             let Some(number) = book.next(runner) else {
@@ -305,21 +304,15 @@ impl fmt::Debug for Job {
     }
 }
 
-impl Lane {
-    /// The requests, for tasks.
-    #[inline(always)]
-    pub(crate) fn task_requests(&mut self) -> &mut Requests {
-        &mut self.delivery.requests
+/// Starts what a task has submitted.
+fn start(plan: &Plan, lane: &mut Lane, task: u32) -> Result<Request> {
+    let request = match plan {
+        Plan::Send(plan) => lane.send(plan)?,
+        Plan::Receive(plan) => lane.receive(plan.clone()),
+        Plan::Task(_) | Plan::Partitioned(_) => unreachable!("a task submits messages"),
+    };
+    if let Some(operation) = lane.requests_mut().get_mut(request) {
+        operation.give_to_task(task);
     }
-
-    /// Starts what a task has submitted.
-    fn start_for_task(&mut self, plan: &Plan, task: u32) -> Result<Request> {
-        let request = match plan {
-            Plan::Send(plan) => self.send(plan)?,
-            Plan::Receive(plan) => self.receive(plan.clone()),
-            Plan::Task(_) | Plan::Partitioned(_) => unreachable!("a task submits messages"),
-        };
-        self.task_requests().give_to_task(request, task);
-        Ok(request)
-    }
+    Ok(request)
 }

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use crate::data::Area;
 use crate::engine::envelope::{Envelope, Flags};
 use crate::engine::inbox::matching::Pattern;
-use crate::engine::requests::request::{Completion, Request};
+use crate::engine::requests::{Completion, Request};
 use crate::error::Result;
 use crate::ids::{Context, Mode, PeerId};
 use crate::slab::Key;

@@ -3,7 +3,7 @@
 use crate::data::Area;
 use crate::engine::Engine;
 use crate::engine::lane::Lane;
-use crate::engine::requests::request::Request;
+use crate::engine::requests::{Operation, Request};
 use crate::engine::tasks::book::TaskCall;
 use crate::engine::tasks::book::{Job, Runner, TaskId};
 use crate::engine::tasks::plan::Plan;
@@ -16,7 +16,7 @@ impl Engine {
     /// [`Engine::run_tasks`] must follow.
     pub fn enter_task(&self, job: Job, after: Option<TaskId>) -> (Request, TaskId) {
         let mut lane = self.lane.lock();
-        let request = lane.task_requests().open_collective(job.context);
+        let request = lane.requests_mut().insert(Operation::of_task(job.context));
         (request, self.tasks.enter(request, job, after))
     }
 
@@ -32,7 +32,12 @@ impl Engine {
     /// It is not an inactive persistent one, or the operation cannot start.
     pub fn start(&self, request: Request) -> Result<()> {
         let mut lane = self.lane.lock();
-        let Some(recipe) = lane.task_requests().recipe(request) else {
+        let Some(recipe) = lane
+            .requests()
+            .get(request)
+            .and_then(Operation::recipe)
+            .cloned()
+        else {
             return match lane.start(request) {
                 Err(refused) => self.send_with_room(lane, refused, |lane| lane.start(request)),
                 started => started,
@@ -49,7 +54,7 @@ impl Engine {
             work: (recipe.make)(submissions.clone()),
             submissions,
         };
-        lane.task_requests().activate(request, Area::EMPTY);
+        lane.requests_mut().activate(request, Area::EMPTY);
         self.tasks.enter(request, job, None);
         self.advance(&mut lane);
         Ok(())
@@ -64,7 +69,7 @@ impl Engine {
     /// gone on. The lane is left to others meanwhile.
     #[inline(always)]
     pub(crate) fn advance_if_due(&self, lane: &mut Guard<'_, Lane>) -> bool {
-        let is_due = lane.task_requests().has_woken() || self.tasks.has_due();
+        let is_due = lane.requests().has_woken() || self.tasks.has_due();
         is_due && self.advance(lane)
     }
 
@@ -84,7 +89,7 @@ impl Engine {
     /// Lets the tasks go on for the ticker, which visits the lane: a program that has come back
     /// does it itself.
     pub(crate) fn advance_as_ticker<'a>(&'a self, mut lane: Guard<'a, Lane>) -> bool {
-        let is_due = lane.task_requests().has_woken() || self.tasks.has_due();
+        let is_due = lane.requests().has_woken() || self.tasks.has_due();
         if !is_due || !self.tasks.begin() {
             return false;
         }

@@ -15,8 +15,8 @@ use crate::clock::Instant;
 use crate::engine::Engine;
 use crate::engine::lane::Lane;
 use crate::engine::report::waits::{Blockage, Describe};
-use crate::engine::requests::operation::CompletionState;
-use crate::engine::requests::request::Request;
+use crate::engine::requests::CompletionState;
+use crate::engine::requests::Request;
 use crate::engine::waiting::lock::{Guard, Leave};
 use crate::engine::waiting::wait::Role;
 use crate::engine::waiting::waiters::{self, Ready, Seen, Shared, Sleep, Until, Waiters};
@@ -59,7 +59,7 @@ impl Shared for Lane {
     fn tell_waiters(&mut self) {
         let seen = self.seen();
         let has_changed = seen != self.lead.seen;
-        let requests = &self.delivery.requests;
+        let (requests, waiters, lead) = self.waiting();
         let may_be_over = |until| match until {
             Until::Finished(one) => {
                 !matches!(requests.state(Request(one)), Ok(CompletionState::Pending))
@@ -68,10 +68,10 @@ impl Shared for Lane {
             Until::Change => true,
         };
         if has_changed {
-            self.lead.seen = seen;
-            self.waiters.call_if(may_be_over);
+            lead.seen = seen;
+            waiters.call_if(may_be_over);
         }
-        let Some(sleep) = self.lead.sleep else {
+        let Some(sleep) = lead.sleep else {
             return;
         };
         let is_over = has_changed && may_be_over(sleep.awaits);
@@ -79,9 +79,9 @@ impl Shared for Lane {
         self.flush();
         let is_earlier = |at| sleep.until.is_none_or(|until| at < until);
         let has_more = is_over
-            || self.wake_at().is_some_and(is_earlier)
-            || self.delivery.requests.has_woken()
-            || (self.delivery.taken.wants_room() && !sleep.wants_room);
+            || self.links().wake_at().is_some_and(is_earlier)
+            || self.requests().has_woken()
+            || (self.inbox().wants_room() && !sleep.wants_room);
         if has_more && let Some(doorbell) = &self.lead.doorbell {
             self.lead.sleep = None;
             let _ = rustix::io::write(doorbell.as_fd(), &1u64.to_ne_bytes());
@@ -89,7 +89,7 @@ impl Shared for Lane {
     }
 
     fn note_follower(&mut self, until: Until) -> Option<Instant> {
-        self.delivery.counters.sleeps += 1;
+        self.count_sleep();
         // The thread that looks sets it for itself.
         let look_again_at = self.look_again_at.take();
         look_again_at.filter(|_| until == Until::Change)
@@ -101,19 +101,18 @@ impl Lane {
     /// looks again. A single thread also takes in that many before it looks. Several threads do
     /// not: they would keep each other from looking.
     pub(crate) fn await_more(&mut self, count: u64) -> u64 {
-        let requests = &mut self.delivery.requests;
         match self.lead.doorbell {
-            None => requests.await_more(count),
-            Some(_) => requests.finished() + count,
+            None => self.requests_mut().await_more(count),
+            Some(_) => self.requests().finished() + count,
         }
     }
 
     fn seen(&self) -> Seen {
         Seen {
-            finished: self.delivery.requests.finished(),
-            unexpected: self.delivery.counters.unexpected,
-            sends: self.delivery.sends.len(),
-            lost: self.delivery.peers.lost().len(),
+            finished: self.requests().finished(),
+            unexpected: self.inbox().unexpected_count(),
+            sends: self.outbox().len(),
+            lost: self.peers().lost().len(),
         }
     }
 
@@ -141,7 +140,7 @@ impl Lane {
         self.lead.sleep = Some(Sleep {
             awaits,
             until,
-            wants_room: self.delivery.taken.wants_room(),
+            wants_room: self.inbox().wants_room(),
         });
         self.call_to_look();
     }

@@ -229,7 +229,7 @@ fn take_turn(engine: &Engine) -> Next {
     };
     if engine.sleepers.load(Ordering::SeqCst) == 0 {
         // A doorbell that was rung too late for a sleeper must not wake us again and again.
-        lane.end_sleep();
+        lane.links_mut().set_asleep(false);
     }
     // From now on a peer that sends a long message rings the doorbell, and nobody silences it
     // before the ticker has noticed. This turn finds what came before.
@@ -237,7 +237,7 @@ fn take_turn(engine: &Engine) -> Next {
     let progress = lane.turn(engine.clock.now());
     let next = if progress > Progress::Idle {
         Next::Turn
-    } else if lane.wake_at() == Some(Instant::ZERO) {
+    } else if lane.links().wake_at() == Some(Instant::ZERO) {
         Next::Due
     } else {
         Next::Nothing

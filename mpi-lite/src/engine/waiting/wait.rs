@@ -13,7 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::clock::Instant;
 use crate::engine::Engine;
-use crate::engine::inbox::budget::LONG_WAIT;
+use crate::engine::inbox::LONG_WAIT;
 use crate::engine::lane::Lane;
 use crate::engine::report::waits::{Blockage, Describe, LONG, Subject};
 use crate::engine::waiting::lock::Guard;
@@ -182,7 +182,7 @@ impl Engine {
             }
             let since = *begin.get_or_insert(now);
             let waited = now.since(since);
-            if lane.delivery.taken.wants_room() {
+            if lane.inbox().wants_room() {
                 lane.consider_more(waited);
             }
             if waited >= LONG {
@@ -263,7 +263,7 @@ impl Engine {
         // `begin_sleep` finds the peers that have sent for the first time.
         lane.begin_sleep();
         if !self.is_about_to_sleep() {
-            lane.end_sleep();
+            lane.links_mut().set_asleep(false);
         }
         for _ in 0..MOST_TURNS_TO_CATCH_UP {
             if lane.turn(self.clock.now()) != Progress::Delivered {
@@ -286,11 +286,7 @@ impl Engine {
         (since, blockage): (Instant, Blockage),
         ready: &mut impl FnMut(&mut Lane) -> Option<T>,
     ) -> Option<T> {
-        let more_at = lane
-            .delivery
-            .taken
-            .wants_room()
-            .then(|| since.plus(LONG_WAIT));
+        let more_at = lane.inbox().wants_room().then(|| since.plus(LONG_WAIT));
         if R::LEADS {
             // This check sets it again: another thread may have set it last.
             lane.look_again_at = None;
@@ -298,7 +294,7 @@ impl Engine {
                 return Some(answer);
             }
         }
-        let wake_at = earliest([lane.wake_at(), more_at, lane.look_again_at]);
+        let wake_at = earliest([lane.links().wake_at(), more_at, lane.look_again_at]);
         if wake_at == Some(Instant::ZERO) {
             // There is something to do already, but another rank may need this core first.
             lane.unlocked(std::thread::yield_now);
@@ -310,7 +306,7 @@ impl Engine {
         // A question that is opened later rings.
         let is_asked = self.waits.asks(blockage);
         if is_quiet && answer.is_none() && !is_asked && !self.has_due_tasks() {
-            lane.delivery.counters.sleeps += 1;
+            lane.count_sleep();
             if R::LEADS {
                 let awaits = role.awaits(lane);
                 lane.begin_sleep_of_leader(awaits, wake_at);
@@ -321,7 +317,7 @@ impl Engine {
             }
         }
         if self.sleepers.fetch_sub(1, Ordering::SeqCst) == 1 {
-            lane.end_sleep();
+            lane.links_mut().set_asleep(false);
         }
         answer
     }
