@@ -613,8 +613,11 @@ fn over_the_simulator_too_each_process_describes_what_it_waits_for() {
     let described = pair.lanes.into_iter().zip(&waits).map(|(lane, subject)| {
         let engine = Engine::new(lane, Clock::start(), WaitPolicy::BLOCKING).unwrap();
         let mut thread = ThreadState::default();
-        engine.with(|lane| engine.describe_subject(lane, subject, &mut thread));
-        let held = engine.with(|lane| engine.describe_lane(lane)).unexpected;
+        let held = engine.with(|lane| {
+            let description = engine.waiting().describe(lane);
+            description.enter(subject, &mut thread);
+            description.unreceived().unexpected
+        });
         engine.with(Lane::close);
         (thread.operations, held)
     });

@@ -3,6 +3,7 @@
 pub(crate) mod buffering;
 pub(crate) mod delivery;
 pub(crate) mod engine_messages;
+mod followers;
 pub(crate) mod loss;
 #[cfg(all(test, feature = "sim"))]
 mod loss_tests;
@@ -10,6 +11,7 @@ pub(crate) mod receive;
 pub(crate) mod send;
 pub(crate) mod shortcut;
 pub(crate) mod taken;
+pub(crate) mod view;
 pub(crate) mod withdraw;
 
 use std::sync::Arc;
@@ -29,7 +31,7 @@ use crate::engine::ports::{OpenPort, Port};
 use crate::engine::report::observer::{Observer, Watch};
 use crate::engine::requests::request::{Request, Status};
 use crate::engine::waiting::policy::WaitHistory;
-use crate::engine::waiting::waiters::{Lead, Waiters};
+use crate::engine::waiting::waiters::Waiters;
 use crate::hosts::Hosts;
 use crate::ids::Context;
 use crate::node::Node;
@@ -91,14 +93,11 @@ pub struct Lane {
     pub(crate) burst: Burst,
     /// The number of the last send that may be taken back.
     pub(crate) serial: u32,
-    pub(crate) history: WaitHistory,
-    /// When a sleeper must look again, though nothing has come.
-    pub(crate) look_again_at: Option<Instant>,
+    history: WaitHistory,
     /// The link to this process may have something to do. Only this process sends over it.
     pub(crate) own_is_busy: bool,
     /// The threads that wait, if several may.
-    pub(crate) waiters: Waiters,
-    pub(crate) lead: Lead,
+    waiters: Waiters,
     /// Back pressure is set on the links.
     pushes_back: bool,
 }
@@ -140,10 +139,8 @@ impl Lane {
             burst: Burst::default(),
             serial: 1,
             history: WaitHistory::default(),
-            look_again_at: None,
             own_is_busy: false,
             waiters: Waiters::default(),
-            lead: Lead::default(),
             pushes_back: false,
         }
     }

@@ -249,7 +249,11 @@ impl Engine {
         lane.flush();
         match pending {
             None => Ok(()),
-            Some(_) => self.wait_with(lane, pending)?.into_result().map(|_| ()),
+            Some(_) => self
+                .waiting
+                .wait_with(lane, pending)?
+                .into_result()
+                .map(|_| ()),
         }
     }
 
@@ -259,7 +263,7 @@ impl Engine {
     /// As [`Lane::send`], and those of the operations. If nothing was sent, nothing is received.
     pub fn exchange(&self, send: &SendPlan, receive: ReceivePlan) -> Result<Status> {
         let (lane, receiving, sending) = self.begin_exchange(send, receive)?;
-        let received = self.wait_with(lane, Some(receiving))?;
+        let received = self.waiting.wait_with(lane, Some(receiving))?;
         self.wait(Some(sending))?.into_result()?;
         received.into_result()
     }
@@ -364,7 +368,7 @@ impl Engine {
             Err(error) => {
                 // The posted receive must not outlive the call that owns its buffer.
                 let withdrawn = lane.cancel(receiving);
-                self.wait_with(lane, Some(receiving))?;
+                self.waiting.wait_with(lane, Some(receiving))?;
                 withdrawn?;
                 Err(error)
             }

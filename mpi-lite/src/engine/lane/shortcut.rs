@@ -234,14 +234,14 @@ impl Engine {
             Early::Coming(request) => request,
             Early::Nothing => lane.receive(plan),
         };
-        self.wait_with(lane, Some(request))
+        self.waiting.wait_with(lane, Some(request))
     }
 
     /// Looks for the message of a receive on the link through memory.
     #[inline(always)]
     fn receive_early(&self, lane: &mut Lane, plan: &ReceivePlan) -> Early {
         lane.flush();
-        self.count_turn(lane);
+        self.waiting.count_turn(lane);
         match lane.links.memory() {
             None => Early::Nothing,
             Some(link) => lane.receive_at_once(link, plan, self.looks),
@@ -276,7 +276,7 @@ impl Engine {
         has_gone_on: impl Fn() -> bool,
     ) -> crate::error::Result<Option<Completion>> {
         let mut looks = 0;
-        let early = self.wait_in(
+        let early = self.waiting.wait_in(
             lane,
             |_| Until::Change,
             |_| Subject::one(Some(request)),
@@ -286,7 +286,7 @@ impl Engine {
                 }
                 looks += 1;
                 // Called before each sleep: the sender wakes once, and may have done so already.
-                let is_due = looks > LOOKS_BEFORE_DOUBT || self.is_about_to_sleep();
+                let is_due = looks > LOOKS_BEFORE_DOUBT || self.waiting.is_about_to_sleep();
                 (is_due && has_gone_on()).then_some(None)
             },
         );

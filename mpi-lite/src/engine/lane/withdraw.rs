@@ -112,7 +112,7 @@ impl Engine {
     pub fn cancel(&self, request: Request) -> Result<()> {
         let mut lane = self.lane.lock();
         lane.cancel(request)?;
-        while lane.own_is_busy && lane.turn(self.clock.now()) == Progress::Delivered {}
+        while lane.own_is_busy && lane.turn(self.now()) == Progress::Delivered {}
         Ok(())
     }
 }

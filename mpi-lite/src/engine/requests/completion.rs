@@ -268,26 +268,13 @@ impl Engine {
             self.wait_for_sent();
             return Ok(Completion::SENT);
         }
-        self.wait_with(self.lane.lock(), request)
+        self.waiting.wait_with(self.lane.lock(), request)
     }
 
     /// Waits for a send that was complete at its start: what it left to be written is written.
     #[inline(always)]
     pub fn wait_for_sent(&self) {
         self.lane.lock().flush();
-    }
-
-    /// Waits for one request; `lane` is this engine's.
-    #[inline(always)]
-    pub(crate) fn wait_with(
-        &self,
-        lane: Guard<'_, Lane>,
-        request: Option<Request>,
-    ) -> Result<Completion> {
-        let until = request.map_or(Until::Change, |request| Until::Finished(request.0));
-        let subject = |_: &Lane| Subject::one(request);
-        let take = |lane: &mut Lane| lane.take(request).transpose();
-        self.wait_in(lane, |_| until, subject, take)
     }
 
     /// Tests one request.
@@ -319,7 +306,7 @@ impl Engine {
             return self.wait_all_with_others(lane, requests, tell);
         }
         let take = |lane: &mut Lane| sweep.take_all(lane, requests, &mut tell);
-        self.wait_in(
+        self.waiting.wait_in(
             lane,
             |_| Until::Change,
             |lane: &Lane| Subject::some_of(lane, requests, EndsWith::All),
@@ -337,7 +324,7 @@ impl Engine {
         let sweep = RefCell::new(Sweep::default());
         let until = |_: &Lane| sweep.borrow().until();
         let take = |lane: &mut Lane| sweep.borrow_mut().take_all(lane, requests, &mut tell);
-        self.wait_in(
+        self.waiting.wait_in(
             lane,
             until,
             |lane: &Lane| Subject::some_of(lane, requests, EndsWith::All),
@@ -367,7 +354,8 @@ impl Engine {
             Ok(Any::Done(index, completion)) => Some(Ok(Some((index, completion)))),
             Err(error) => Some(Err(error)),
         };
-        self.wait_whole(
+        self.waiting.wait_whole(
+            self.lane.lock(),
             another,
             |lane: &Lane| Subject::some_of(lane, requests, EndsWith::Any),
             take,
@@ -396,7 +384,8 @@ impl Engine {
             Ok(Some(0)) => None,
             other => Some(other),
         };
-        self.wait_whole(
+        self.waiting.wait_whole(
+            self.lane.lock(),
             another,
             |lane: &Lane| Subject::some_of(lane, requests, EndsWith::Any),
             take,

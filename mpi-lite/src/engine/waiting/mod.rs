@@ -1,5 +1,6 @@
 //! How threads wait for messages, and who makes progress meanwhile.
 
+pub(crate) mod doorbells;
 pub(crate) mod lead;
 #[cfg(test)]
 mod lead_tests;

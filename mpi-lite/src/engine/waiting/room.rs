@@ -12,7 +12,7 @@ use crate::engine::report::waits::Subject;
 use crate::engine::requests::request::Request;
 use crate::engine::tasks::plan::SendPlan;
 use crate::engine::waiting::lock::Guard;
-use crate::engine::waiting::waiters::Until;
+use crate::engine::waiting::waiters::{Shared as _, Until};
 use crate::error::{Cause, Error, Result};
 use crate::ids::Mode;
 
@@ -67,21 +67,21 @@ impl Engine {
         if !may_get_room(&refused) {
             return Err(refused);
         }
-        let until = self.clock.now().plus(PATIENCE);
-        let sent = self.wait_in(
+        let until = self.waiting.now().plus(PATIENCE);
+        let sent = self.waiting.wait_in(
             lane,
             |_| Until::Change,
             |_| Subject::Words("room in the attached buffer (MPI_Buffer_attach)"),
             |lane| match send(lane) {
-                Err(error) if may_get_room(&error) && self.clock.now() < until => {
-                    lane.look_again_at = Some(until);
+                Err(error) if may_get_room(&error) && self.waiting.now() < until => {
+                    lane.waiters().look_again(Some(until));
                     None
                 }
                 sent => Some(sent),
             },
         );
         self.with(|lane| {
-            lane.look_again_at = None;
+            lane.waiters().look_again(None);
             lane.flush();
         });
         sent
