@@ -26,11 +26,11 @@ pub use inbox::matching;
 pub use lane::{Counters, Lane, Survey};
 pub use outbox::attached::{Attached, BUFFERED_OVERHEAD_BYTES, BufferOwner};
 pub use ports::{Calls, OpenPort, Port};
-pub use report::inquiry::Launcher;
-pub use report::leftovers::{CollectiveLeft, Leftovers, MessageLeft};
-pub use report::observer::{CollectiveEvent, Event, MessageEvent, MessageStep, Observer};
-pub use report::question::Report;
-pub use report::waits::{NameOfTag, Program, Subject};
+pub use report::Launcher;
+pub use report::Report;
+pub use report::{CollectiveEvent, Event, MessageEvent, MessageStep, Observer};
+pub use report::{CollectiveLeft, Leftovers, MessageLeft};
+pub use report::{NameOfTag, Program, Subject};
 pub use requests::channel::{PartitionedReceive, PartitionedSend};
 pub use requests::completion::{Any, Indexed, Tell};
 pub use requests::request::{Array, Completion, Request, Status};
@@ -38,12 +38,12 @@ pub use tasks::book::{Job, TaskCall, TaskId};
 pub use tasks::plan::{
     Make, Message, Plan, ReceivePlan, Recipe, SendPlan, Submissions, Submitted, Work,
 };
-use waiting::lock::{Guard, Lock};
-pub use waiting::policy::WaitPolicy;
-pub use waiting::ticker::{Ticker, tick};
+pub use waiting::WaitPolicy;
+use waiting::{Guard, Lock};
+pub use waiting::{Ticker, tick};
 
-use waiting::wait::Waiting;
-use waiting::waiters::{Shared as _, Until};
+use waiting::Waiting;
+use waiting::{Shared as _, Until};
 
 use crate::clock::{Clock, Instant};
 use crate::node::Node;

@@ -9,7 +9,7 @@ use rmpp_sim::Faults;
 
 use super::inbox::matching::Pattern;
 use super::ports::Port;
-use super::report::waits::Subject;
+use super::report::Subject;
 use super::*;
 use crate::boot::state::{HeldMessage, MessageKind, Operation, Peer, ThreadState, Wanted};
 use crate::clock::{Clock, Instant};

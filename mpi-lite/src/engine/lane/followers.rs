@@ -6,9 +6,9 @@ use crate::clock::Instant;
 use crate::engine::lane::Lane;
 use crate::engine::requests::operation::CompletionState;
 use crate::engine::requests::request::Request;
-use crate::engine::waiting::lock::Leave;
-use crate::engine::waiting::policy::WaitHistory;
-use crate::engine::waiting::waiters::{Seen, Shared, Until, Waiters};
+use crate::engine::waiting::Leave;
+use crate::engine::waiting::WaitHistory;
+use crate::engine::waiting::{Seen, Shared, Until, Waiters};
 use crate::transport::Progress;
 
 impl Leave for Lane {

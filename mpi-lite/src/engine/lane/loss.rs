@@ -14,7 +14,7 @@ use crate::engine::lane::engine_messages::{
 };
 use crate::engine::outbox::sends::Sending;
 use crate::engine::ports::{Calls, Desertion, GivenUp};
-use crate::engine::report::leftovers::Leftovers;
+use crate::engine::report::Leftovers;
 use crate::engine::requests::request::{Request, Status};
 use crate::engine::tasks::plan::SendPlan;
 use crate::error::{Cause, Class, Error};

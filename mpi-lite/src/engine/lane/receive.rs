@@ -8,7 +8,7 @@ use crate::engine::envelope::Envelope;
 use crate::engine::inbox::matching::{Body, Inbound, Pattern, UnexpectedMessage};
 use crate::engine::lane::Lane;
 use crate::engine::lane::delivery::{Delivery, Target};
-use crate::engine::report::observer::MessageStep;
+use crate::engine::report::MessageStep;
 use crate::engine::requests::request::{Request, Status};
 use crate::engine::tasks::plan::{Message, Plan, ReceivePlan};
 use crate::error::{Cause, Error, Result};

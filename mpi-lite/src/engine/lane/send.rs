@@ -9,7 +9,7 @@ use crate::engine::protocol::{self, Completion};
 use crate::engine::requests::operation::Requests;
 use crate::engine::requests::request::{Completion as Received, Request, Status};
 use crate::engine::tasks::plan::{ReceivePlan, SendPlan};
-use crate::engine::waiting::lock::Guard;
+use crate::engine::waiting::{Guard, send_with_room};
 use crate::error::{Cause, Error, Result};
 use crate::ids::Mode;
 use crate::memory::Span;
@@ -240,9 +240,7 @@ impl Engine {
         let pending = match lane.start_send(plan, true, open) {
             Err(refused) => {
                 // A buffered send is complete when it is started.
-                return self
-                    .send_with_room(lane, refused, |lane| lane.send(plan))
-                    .map(drop);
+                return send_with_room(self, lane, refused, |lane| lane.send(plan)).map(drop);
             }
             Ok(pending) => pending,
         };

@@ -11,13 +11,13 @@ use crate::engine::envelope::{Envelope, Flags};
 use crate::engine::inbox::matching::{Inbound, Pattern};
 use crate::engine::lane::Lane;
 use crate::engine::lane::delivery::{Inlet, Target};
-use crate::engine::report::waits::Subject;
+use crate::engine::report::Subject;
 use crate::engine::requests::request::{Completion, Request, Status};
 use crate::engine::tasks::plan::ReceivePlan;
 use crate::engine::tasks::plan::SendPlan;
-use crate::engine::waiting::lock::Guard;
-use crate::engine::waiting::policy::WaitPolicy;
-use crate::engine::waiting::waiters::Until;
+use crate::engine::waiting::Guard;
+use crate::engine::waiting::Until;
+use crate::engine::waiting::WaitPolicy;
 use crate::ids::Mode;
 use crate::memory::Span;
 use crate::transport::{

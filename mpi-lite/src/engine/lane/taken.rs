@@ -14,7 +14,7 @@ use crate::engine::inbox::matching::{Body, Buffered, Inbound, UnexpectedMessage}
 use crate::engine::lane::Lane;
 use crate::engine::lane::delivery::{Delivery, Target};
 use crate::engine::protocol::{self, Unmatched};
-use crate::engine::report::observer::MessageStep;
+use crate::engine::report::MessageStep;
 use crate::memory::Span;
 use crate::transport::{Incoming, Landing};
 

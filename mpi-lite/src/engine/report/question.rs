@@ -8,7 +8,7 @@ use crate::clock::Instant;
 use crate::engine::Engine;
 use crate::engine::report::threads;
 use crate::engine::report::waits::{NameOfTag, Program, Waits};
-use crate::engine::waiting::waiters::Shared as _;
+use crate::engine::waiting::Shared as _;
 use crate::ids::Context;
 
 /// What a process says of itself.

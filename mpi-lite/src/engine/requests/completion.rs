@@ -7,11 +7,11 @@ use std::cell::RefCell;
 use crate::boot::state::EndsWith;
 use crate::engine::Engine;
 use crate::engine::lane::Lane;
-use crate::engine::report::waits::Subject;
+use crate::engine::report::Subject;
 use crate::engine::requests::operation::CompletionState;
 use crate::engine::requests::request::{Array, Completion, Request};
-use crate::engine::waiting::lock::Guard;
-use crate::engine::waiting::waiters::Until;
+use crate::engine::waiting::Guard;
+use crate::engine::waiting::Until;
 use crate::error::{Cause, Result};
 
 /// Receives how each operation of an array ended, in the order of the requests.

@@ -8,7 +8,7 @@ use crate::engine::tasks::book::TaskCall;
 use crate::engine::tasks::book::{Job, Runner, TaskId, Tasks};
 use crate::engine::tasks::plan::Plan;
 use crate::engine::tasks::plan::{Recipe, Submissions};
-use crate::engine::waiting::lock::Guard;
+use crate::engine::waiting::{Guard, send_with_room};
 use crate::error::Result;
 
 impl Engine {
@@ -34,7 +34,7 @@ impl Engine {
         let mut lane = self.lane.lock();
         let Some(recipe) = lane.task_requests().recipe(request) else {
             return match lane.start(request) {
-                Err(refused) => self.send_with_room(lane, refused, |lane| lane.start(request)),
+                Err(refused) => send_with_room(self, lane, refused, |lane| lane.start(request)),
                 started => started,
             };
         };

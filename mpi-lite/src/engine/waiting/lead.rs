@@ -7,7 +7,7 @@ use std::cell::Cell;
 
 use crate::clock::Instant;
 use crate::engine::lane::Lane;
-use crate::engine::report::waits::{Blockage, Describe};
+use crate::engine::report::{Blockage, Describe};
 use crate::engine::waiting::lock::Guard;
 use crate::engine::waiting::wait::{Role, Waiting};
 use crate::engine::waiting::waiters::{self, Ready, Until};

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use crate::clock::Instant;
 use crate::engine::Engine;
-use crate::engine::report::inquiry::{Inquiry, LOOK, Launcher, PACE};
+use crate::engine::report::{Inquiry, LOOK, Launcher, PACE};
 use crate::engine::waiting::doorbells::Sleeper;
 use crate::engine::waiting::policy::sharers;
 use crate::engine::waiting::wait::Waiting;
