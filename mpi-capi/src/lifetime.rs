@@ -203,7 +203,7 @@ impl Library {
         match uses.membership {
             Membership::None => {
                 let process = Process::init()?;
-                process.engine().set_program(&Caller);
+                process.engine().report().set_program(&Caller);
                 assert!(self.process.set(process).is_ok(), "a process joins once");
                 panic::install_hook();
                 // SAFETY: the handler stores to an atomic, which is allowed between fork and exec.

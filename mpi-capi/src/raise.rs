@@ -177,7 +177,7 @@ impl Call {
         let comm = comm.map(|comm| (comm.lite.context(), Arc::clone(comm.lite.engine())));
         let (begun, begun_nonblocking) = comm
             .as_ref()
-            .map_or((0, 0), |(context, engine)| engine.begun(*context));
+            .map_or((0, 0), |(context, engine)| engine.report().begun(*context));
         FailedCall {
             name: self.symbol.name.into(),
             why: error.to_string(),

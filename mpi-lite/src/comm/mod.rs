@@ -105,7 +105,7 @@ impl Communicator {
     /// of all processes of the job without a site, from which `create_from_group` makes others.
     #[must_use]
     pub fn predefined(engine: &Arc<Engine>) -> (Self, Self, Self) {
-        engine.name_collectives_by(Call::in_parts);
+        engine.report().name_collectives_by(Call::in_parts);
         let contexts = Arc::new(context::Contexts::new(engine));
         let make = |context, group, rank, site| {
             let (engine, contexts) = (Arc::clone(engine), Arc::clone(&contexts));

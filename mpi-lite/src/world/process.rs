@@ -219,7 +219,7 @@ impl Process {
             .map_err(system)?;
         // Meanwhile the ticker answers the ranks that are not that far yet.
         let begin = self.engine.now();
-        let state = || self.engine.describe_fence(call, begin);
+        let state = || self.engine.report().describe_fence(call, begin);
         boot.exchange(&[], &state).map_err(system)?;
         // All have come, so all that was sent is here, whether somebody wanted it or not.
         self.engine.catch_up();

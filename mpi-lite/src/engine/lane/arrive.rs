@@ -7,7 +7,7 @@ use crate::engine::inbox::matching::Inbound;
 use crate::engine::inbox::{Claimed, Target};
 use crate::engine::outbox::Verdict;
 use crate::engine::ports::Comer;
-use crate::engine::report::observer::MessageStep;
+use crate::engine::report::MessageStep;
 use crate::engine::requests::{Request, Status};
 use crate::error::{Cause, Error};
 use crate::ids::{ContextKind, Source, TagSelector};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{Lane, Parts};
 use crate::data::Area;
 use crate::engine::inbox::{LONG_WAIT, Target, widest};
-use crate::engine::report::leftovers::Leftovers;
+use crate::engine::report::Leftovers;
 use crate::engine::requests::Status;
 
 impl Lane {

@@ -6,6 +6,7 @@
 mod arrive;
 mod close;
 mod completion;
+mod followers;
 mod loss;
 #[cfg(all(test, feature = "sim"))]
 mod loss_tests;
@@ -18,21 +19,21 @@ mod serve;
 mod shortcut;
 mod survey;
 mod turn;
+mod view;
 
 use std::sync::Arc;
 
 pub use survey::{Counters, Survey};
+pub(super) use view::View;
 
 use super::inbox::Inbox;
 use super::outbox::{BufferOwner, Buffers, Outbox};
 use super::ports::{Errand, OpenPort, Port, Ports};
-use super::report::leftovers::Leftovers;
-use super::report::observer::{Observer, Watch};
-use super::report::unheard::UnheardPeers;
+use super::report::Leftovers;
+use super::report::UnheardPeers;
+use super::report::{Observer, Watch};
 use super::requests::Requests;
-use super::waiting::policy::WaitHistory;
-use super::waiting::waiters::{Lead, Waiters};
-use crate::clock::Instant;
+use super::waiting::{WaitHistory, Waiters};
 use crate::config::Settings;
 use crate::hosts::Hosts;
 use crate::ids::Context;
@@ -47,12 +48,10 @@ pub struct Lane {
     parts: Parts,
     /// The ranks that share memory, and what they share.
     node: Option<Arc<Node>>,
-    pub(crate) history: WaitHistory,
-    /// When a sleeper must look again, though nothing has come.
-    pub(crate) look_again_at: Option<Instant>,
+    history: WaitHistory,
     /// The threads that wait, if several may.
-    pub(crate) waiters: Waiters,
-    pub(crate) lead: Lead,
+    waiters: Waiters,
+    /// Sleeps of threads that waited.
     sleeps: u64,
 }
 
@@ -114,9 +113,7 @@ impl Lane {
             parts,
             node: None,
             history: WaitHistory::default(),
-            look_again_at: None,
             waiters: Waiters::default(),
-            lead: Lead::default(),
             sleeps: 0,
         }
     }
@@ -136,11 +133,6 @@ impl Lane {
             }
         }
         self.node = Some(node);
-    }
-
-    /// The ranks that share memory with this process, and what they share.
-    pub(crate) fn node(&self) -> Option<&Arc<Node>> {
-        self.node.as_ref()
     }
 
     /// Sets what is called for events of messages and of collectives beside the program.
@@ -173,12 +165,6 @@ impl Lane {
     }
 
     /// The links of this process.
-    #[must_use]
-    pub fn links(&self) -> &Links {
-        &self.links
-    }
-
-    /// The links of this process.
     pub fn links_mut(&mut self) -> &mut Links {
         &mut self.links
     }
@@ -193,26 +179,6 @@ impl Lane {
     #[inline(always)]
     pub(crate) fn requests_mut(&mut self) -> &mut Requests {
         &mut self.parts.requests
-    }
-
-    /// The operations, and the threads that wait for them.
-    pub(crate) fn waiting(&mut self) -> (&Requests, &mut Waiters, &mut Lead) {
-        (&self.parts.requests, &mut self.waiters, &mut self.lead)
-    }
-
-    /// The messages on their way in, and the receives that wait.
-    pub(super) fn inbox(&self) -> &Inbox {
-        &self.parts.inbox
-    }
-
-    /// The messages on their way out.
-    pub(super) fn outbox(&self) -> &Outbox {
-        &self.parts.outbox
-    }
-
-    /// What contexts lead to.
-    pub(super) fn ports(&self) -> &Ports {
-        &self.parts.ports
     }
 
     /// The buffers that the program attaches for buffered sends. Source: MPI 5.0, 3.6.

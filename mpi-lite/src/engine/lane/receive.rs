@@ -4,9 +4,8 @@ use super::Lane;
 use super::arrive::status_of;
 use crate::data::Area;
 use crate::engine::Engine;
-use crate::engine::envelope::Envelope;
 use crate::engine::inbox::matching::Pattern;
-use crate::engine::report::observer::MessageStep;
+use crate::engine::report::MessageStep;
 use crate::engine::requests::{Operation, Request, Status};
 use crate::engine::tasks::{Message, Plan, ReceivePlan};
 use crate::error::{Cause, Result};
@@ -113,12 +112,6 @@ impl Lane {
         Some(status_of(&envelope, len))
     }
 
-    /// The envelope of the message that a receive of `pattern` would get now.
-    pub(crate) fn first_unexpected(&mut self, pattern: &Pattern) -> Option<Envelope> {
-        let found = self.parts.inbox.find(pattern);
-        found.map(|(envelope, _)| envelope)
-    }
-
     /// Takes the message that a receive of `pattern` would get now. Source: MPI 5.0, 3.8.2.
     pub fn matched_probe(&mut self, pattern: &Pattern) -> Option<(Message, Status)> {
         let place = self.parts.inbox.extract(pattern)?;
@@ -191,7 +184,7 @@ impl Engine {
     pub fn cancel(&self, request: Request) -> Result<()> {
         let mut lane = self.lane.lock();
         lane.cancel(request)?;
-        while lane.links.own_is_busy() && lane.turn(self.clock.now()) == Progress::Delivered {}
+        while lane.links.own_is_busy() && lane.turn(self.now()) == Progress::Delivered {}
         Ok(())
     }
 }

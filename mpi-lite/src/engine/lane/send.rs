@@ -7,7 +7,7 @@ use crate::engine::outbox::BufferOwner;
 use crate::engine::requests::Requests;
 use crate::engine::requests::{Completion as Received, Request, Status};
 use crate::engine::tasks::{ReceivePlan, SendPlan};
-use crate::engine::waiting::lock::Guard;
+use crate::engine::waiting::{Guard, send_with_room};
 use crate::error::{Cause, Error, Result};
 use crate::ids::{Context, Mode};
 use crate::memory::Span;
@@ -166,16 +166,18 @@ impl Engine {
         let pending = match lane.start_send(plan, true, open) {
             Err(refused) => {
                 // A buffered send is complete when it is started.
-                return self
-                    .send_with_room(lane, refused, |lane| lane.send(plan))
-                    .map(drop);
+                return send_with_room(self, lane, refused, |lane| lane.send(plan)).map(drop);
             }
             Ok(pending) => pending,
         };
         lane.flush();
         match pending {
             None => Ok(()),
-            Some(_) => self.wait_with(lane, pending)?.into_result().map(|_| ()),
+            Some(_) => self
+                .waiting
+                .wait_with(lane, pending)?
+                .into_result()
+                .map(|_| ()),
         }
     }
 
@@ -185,7 +187,7 @@ impl Engine {
     /// As [`Lane::send`], and those of the operations. If nothing was sent, nothing is received.
     pub fn exchange(&self, send: &SendPlan, receive: ReceivePlan) -> Result<Status> {
         let (lane, receiving, sending) = self.begin_exchange(send, receive)?;
-        let received = self.wait_with(lane, Some(receiving))?;
+        let received = self.waiting.wait_with(lane, Some(receiving))?;
         self.wait(Some(sending))?.into_result()?;
         received.into_result()
     }
@@ -290,7 +292,7 @@ impl Engine {
             Err(error) => {
                 // The posted receive must not outlive the call that owns its buffer.
                 let withdrawn = lane.cancel(receiving);
-                self.wait_with(lane, Some(receiving))?;
+                self.waiting.wait_with(lane, Some(receiving))?;
                 withdrawn?;
                 Err(error)
             }

@@ -11,13 +11,13 @@ use crate::data::Area;
 use crate::engine::Engine;
 use crate::engine::envelope::{Envelope, Flags};
 use crate::engine::inbox::matching::Pattern;
-use crate::engine::report::waits::Subject;
+use crate::engine::report::Subject;
 use crate::engine::requests::{Completion, Request, Status};
 use crate::engine::tasks::ReceivePlan;
 use crate::engine::tasks::SendPlan;
-use crate::engine::waiting::lock::Guard;
-use crate::engine::waiting::policy::WaitPolicy;
-use crate::engine::waiting::waiters::Until;
+use crate::engine::waiting::Guard;
+use crate::engine::waiting::Until;
+use crate::engine::waiting::WaitPolicy;
 use crate::ids::Mode;
 use crate::memory::Span;
 use crate::transport::{
@@ -215,14 +215,14 @@ impl Engine {
             Early::Coming(request) => request,
             Early::Nothing => lane.receive(plan),
         };
-        self.wait_with(lane, Some(request))
+        self.waiting.wait_with(lane, Some(request))
     }
 
     /// Looks for the message of a receive on the link through memory.
     #[inline(always)]
     fn receive_early(&self, lane: &mut Lane, plan: &ReceivePlan) -> Early {
         lane.flush();
-        self.count_turn(lane);
+        self.waiting.count_turn(lane);
         match lane.links.memory() {
             None => Early::Nothing,
             Some(link) => lane.receive_at_once(link, plan, self.looks),
@@ -257,7 +257,7 @@ impl Engine {
         has_gone_on: impl Fn() -> bool,
     ) -> crate::error::Result<Option<Completion>> {
         let mut looks = 0;
-        let early = self.wait_in(
+        let early = self.waiting.wait_in(
             lane,
             |_| Until::Change,
             |_| Subject::one(Some(request)),
@@ -267,7 +267,7 @@ impl Engine {
                 }
                 looks += 1;
                 // Called before each sleep: the sender wakes once, and may have done so already.
-                let is_due = looks > LOOKS_BEFORE_DOUBT || self.is_about_to_sleep();
+                let is_due = looks > LOOKS_BEFORE_DOUBT || self.waiting.is_about_to_sleep();
                 (is_due && has_gone_on()).then_some(None)
             },
         );

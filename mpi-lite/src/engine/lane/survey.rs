@@ -84,9 +84,4 @@ impl Lane {
             transports: self.links.tallies(),
         }
     }
-
-    /// Counts a sleep of a waiting thread.
-    pub(crate) fn count_sleep(&mut self) {
-        self.sleeps += 1;
-    }
 }

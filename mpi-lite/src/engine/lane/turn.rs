@@ -106,6 +106,11 @@ impl Lane {
         self.links.set_asleep(true)
     }
 
+    /// Ends the sleep of the program.
+    pub(crate) fn end_sleep(&mut self) {
+        self.links.set_asleep(false);
+    }
+
     /// Frees the memory of long queues that are empty. Called now and then: to call it for each
     /// message would cost too much.
     pub fn shrink(&mut self) {

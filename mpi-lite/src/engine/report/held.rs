@@ -6,10 +6,10 @@
 use std::collections::BTreeMap;
 
 use crate::boot::state::{HeldMessage, LISTED_MAX, MessageKind, Partitions, RankState};
-use crate::engine::Engine;
 use crate::engine::envelope::Envelope;
 use crate::engine::inbox::matching::{Body, UnexpectedMessage};
-use crate::engine::lane::Lane;
+use crate::engine::lane::View;
+use crate::engine::report::describe::Description;
 use crate::engine::requests::{Header, Partitioned, is_partition};
 use crate::ids::Context;
 
@@ -34,8 +34,8 @@ impl List {
 }
 
 impl Loose {
-    fn of(lane: &Lane) -> Self {
-        let messages = lane.inbox().unexpected().iter();
+    fn of(view: View<'_>) -> Self {
+        let messages = view.unexpected().iter();
         let partitions = messages.filter_map(|message| {
             let envelope = &message.envelope;
             let name = (envelope.context, envelope.rank(), number(envelope)?);
@@ -90,15 +90,15 @@ fn header(message: &UnexpectedMessage) -> Option<Header> {
     }
 }
 
-impl Engine {
+impl Description<'_> {
     /// What the lane holds that nobody has received.
-    pub(crate) fn describe_lane(&self, lane: &Lane) -> RankState {
-        let mut loose = Loose::of(lane);
+    pub(crate) fn unreceived(self) -> RankState {
+        let mut loose = Loose::of(self.view());
         let mut list = List::default();
-        let messages = lane.inbox().unexpected().iter();
+        let messages = self.view().unexpected().iter();
         for message in messages.filter(|message| number(&message.envelope).is_none()) {
             let is_with_sender = matches!(message.body, Body::Held(_));
-            let mut held = self.held(lane, (&message.envelope, message.len), is_with_sender);
+            let mut held = self.held((&message.envelope, message.len), is_with_sender);
             if let Some(header) = header(message) {
                 let of = (message.envelope.context, message.envelope.rank());
                 held.kind = MessageKind::Partitioned(loose.take(of, header));
@@ -106,7 +106,7 @@ impl Engine {
             }
             list.push(held);
         }
-        for held in lane.partitions_of_receives(&mut loose) {
+        for held in self.partitions_of_receives(&mut loose) {
             list.push(held);
         }
         // Their receives have been freed.
@@ -114,22 +114,20 @@ impl Engine {
             list.push(HeldMessage {
                 bytes,
                 kind: MessageKind::Partitioned(Partitions { ready, all: 0 }),
-                ..lane.partitioned((context, source), None)
+                ..self.partitioned((context, source), None)
             });
         }
         RankState {
             unexpected: list.listed,
             unexpected_left_out: list.left_out,
-            awaited: lane.awaited_beside(),
+            awaited: self.awaited_beside(),
             ..RankState::default()
         }
     }
-}
 
-impl Lane {
     /// The partitions that wait for receives which have matched their send and are not started.
-    fn partitions_of_receives(&self, loose: &mut Loose) -> Vec<HeldMessage> {
-        let receives = self.requests().iter().filter_map(|operation| {
+    fn partitions_of_receives(self, loose: &mut Loose) -> Vec<HeldMessage> {
+        let receives = self.view().requests().iter().filter_map(|operation| {
             match operation.whole()?.partitioned()? {
                 Partitioned::Receive(receive, Some(header)) => Some((receive, header)),
                 _ => None,
@@ -149,7 +147,7 @@ impl Lane {
 
     /// A partitioned message.
     pub(crate) fn partitioned(
-        &self,
+        self,
         (context, source): (Context, u32),
         tag: Option<i32>,
     ) -> HeldMessage {

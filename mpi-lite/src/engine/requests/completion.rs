@@ -7,12 +7,12 @@ use std::cell::RefCell;
 use crate::boot::state::EndsWith;
 use crate::engine::Engine;
 use crate::engine::lane::Lane;
-use crate::engine::report::waits::Subject;
+use crate::engine::report::Subject;
 use crate::engine::requests::operation::{CompletionState, Operation};
 use crate::engine::requests::request::{Array, Completion, Request, Status};
 use crate::engine::requests::table::Requests;
-use crate::engine::waiting::lock::Guard;
-use crate::engine::waiting::waiters::Until;
+use crate::engine::waiting::Guard;
+use crate::engine::waiting::Until;
 use crate::error::{Cause, Result};
 
 /// Receives how each operation of an array ended, in the order of the requests.
@@ -235,26 +235,13 @@ impl Engine {
             self.wait_for_sent();
             return Ok(Completion::SENT);
         }
-        self.wait_with(self.lane.lock(), request)
+        self.waiting.wait_with(self.lane.lock(), request)
     }
 
     /// Waits for a send that was complete at its start: what it left to be written is written.
     #[inline(always)]
     pub fn wait_for_sent(&self) {
         self.lane.lock().flush();
-    }
-
-    /// Waits for one request; `lane` is this engine's.
-    #[inline(always)]
-    pub(crate) fn wait_with(
-        &self,
-        lane: Guard<'_, Lane>,
-        request: Option<Request>,
-    ) -> Result<Completion> {
-        let until = request.map_or(Until::Change, |request| Until::Finished(request.0));
-        let subject = |_: &Lane| Subject::one(request);
-        let take = |lane: &mut Lane| lane.take(request).transpose();
-        self.wait_in(lane, |_| until, subject, take)
     }
 
     /// Tests one request.
@@ -286,7 +273,7 @@ impl Engine {
             return self.wait_all_with_others(lane, requests, tell);
         }
         let take = |lane: &mut Lane| sweep.take_all(lane, requests, &mut tell);
-        self.wait_in(
+        self.waiting.wait_in(
             lane,
             |_| Until::Change,
             |lane: &Lane| Subject::some_of(lane, requests, EndsWith::All),
@@ -304,7 +291,7 @@ impl Engine {
         let sweep = RefCell::new(Sweep::default());
         let until = |_: &Lane| sweep.borrow().until();
         let take = |lane: &mut Lane| sweep.borrow_mut().take_all(lane, requests, &mut tell);
-        self.wait_in(
+        self.waiting.wait_in(
             lane,
             until,
             |lane: &Lane| Subject::some_of(lane, requests, EndsWith::All),
@@ -334,7 +321,8 @@ impl Engine {
             Ok(Any::Done(index, completion)) => Some(Ok(Some((index, completion)))),
             Err(error) => Some(Err(error)),
         };
-        self.wait_whole(
+        self.waiting.wait_whole(
+            self.lane.lock(),
             another,
             |lane: &Lane| Subject::some_of(lane, requests, EndsWith::Any),
             take,
@@ -363,7 +351,8 @@ impl Engine {
             Ok(Some(0)) => None,
             other => Some(other),
         };
-        self.wait_whole(
+        self.waiting.wait_whole(
+            self.lane.lock(),
             another,
             |lane: &Lane| Subject::some_of(lane, requests, EndsWith::Any),
             take,

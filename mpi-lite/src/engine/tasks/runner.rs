@@ -5,10 +5,10 @@ use crate::engine::Engine;
 use crate::engine::lane::Lane;
 use crate::engine::requests::{Operation, Request};
 use crate::engine::tasks::book::TaskCall;
-use crate::engine::tasks::book::{Job, Runner, TaskId};
+use crate::engine::tasks::book::{Job, Runner, TaskId, Tasks};
 use crate::engine::tasks::plan::Plan;
 use crate::engine::tasks::plan::{Recipe, Submissions};
-use crate::engine::waiting::lock::Guard;
+use crate::engine::waiting::{Guard, send_with_room};
 use crate::error::Result;
 
 impl Engine {
@@ -17,7 +17,7 @@ impl Engine {
     pub fn enter_task(&self, job: Job, after: Option<TaskId>) -> (Request, TaskId) {
         let mut lane = self.lane.lock();
         let request = lane.requests_mut().insert(Operation::of_task(job.context));
-        (request, self.tasks.enter(request, job, after))
+        (request, self.waiting.tasks().enter(request, job, after))
     }
 
     /// Makes a persistent request, not started, that is a task each time.
@@ -39,7 +39,7 @@ impl Engine {
             .cloned()
         else {
             return match lane.start(request) {
-                Err(refused) => self.send_with_room(lane, refused, |lane| lane.start(request)),
+                Err(refused) => send_with_room(self, lane, refused, |lane| lane.start(request)),
                 started => started,
             };
         };
@@ -55,63 +55,59 @@ impl Engine {
             submissions,
         };
         lane.requests_mut().activate(request, Area::EMPTY);
-        self.tasks.enter(request, job, None);
-        self.advance(&mut lane);
+        self.waiting.tasks().enter(request, job, None);
+        self.waiting.advance(&mut lane);
         Ok(())
     }
 
     /// Lets the tasks go on that can.
     pub fn run_tasks(&self) {
-        self.advance(&mut self.lane.lock());
+        self.waiting.advance(&mut self.lane.lock());
     }
+}
 
-    /// Lets the tasks go on that can; costs a few instructions if none can. Returns true if any has
-    /// gone on. The lane is left to others meanwhile.
+impl Tasks {
+    /// Returns true if a task may be able to go on; costs a few instructions.
     #[inline(always)]
-    pub(crate) fn advance_if_due(&self, lane: &mut Guard<'_, Lane>) -> bool {
-        let is_due = lane.requests().has_woken() || self.tasks.has_due();
-        is_due && self.advance(lane)
+    pub(crate) fn is_due(&self, lane: &mut Lane) -> bool {
+        lane.requests_mut().has_woken() || self.has_due()
     }
 
-    #[cold]
-    fn advance(&self, lane: &mut Guard<'_, Lane>) -> bool {
-        if !self.tasks.begin() {
+    /// Lets the tasks go on that can. Returns true if any may have gone on, so that requests may
+    /// have finished. The lane is left to others meanwhile.
+    pub(crate) fn advance(&self, lane: &mut Guard<'_, Lane>) -> bool {
+        if !self.begin() {
             return false;
         }
-        while let Some((number, work)) = self.tasks.next(lane, Runner::Program) {
-            lane.unlocked(|| self.tasks.poll(number, work));
+        while let Some((number, work)) = self.next(lane, Runner::Program) {
+            lane.unlocked(|| self.poll(number, work));
         }
-        // A request that another thread waits for may have finished.
-        self.ring();
         true
     }
 
-    /// Lets the tasks go on for the ticker, which visits the lane: a program that has come back
-    /// does it itself.
-    pub(crate) fn advance_as_ticker<'a>(&'a self, mut lane: Guard<'a, Lane>) -> bool {
-        let is_due = lane.requests().has_woken() || self.tasks.has_due();
-        if !is_due || !self.tasks.begin() {
-            return false;
+    /// Lets the tasks go on for the ticker, which visits the lane by `visit`: a program that has
+    /// come back does it itself. Returns whether it has polled any; `None` if none is due.
+    pub(crate) fn advance_as_ticker<'a>(
+        &self,
+        mut lane: Guard<'a, Lane>,
+        visit: impl Fn() -> Option<Guard<'a, Lane>>,
+    ) -> Option<bool> {
+        if !self.is_due(&mut lane) || !self.begin() {
+            return None;
         }
         let mut has_polled = false;
-        while let Some((number, work)) = self.tasks.next(&mut lane, Runner::Ticker) {
+        while let Some((number, work)) = self.next(&mut lane, Runner::Ticker) {
             drop(lane);
-            self.tasks.poll(number, work);
+            self.poll(number, work);
             has_polled = true;
-            match self.lane.visit() {
+            match visit() {
                 Some(again) => lane = again,
                 None => {
-                    self.tasks.leave();
+                    self.leave();
                     break;
                 }
             }
         }
-        self.ring();
-        has_polled
-    }
-
-    /// Returns true if a task may be able to go on: then a thread must not sleep.
-    pub(crate) fn has_due_tasks(&self) -> bool {
-        self.tasks.has_due()
+        Some(has_polled)
     }
 }

@@ -67,6 +67,11 @@ fn counting(count: &Arc<AtomicUsize>) -> impl Future<Output = Result<()>> + Send
     }
 }
 
+fn advance_as_ticker(engine: &Engine) -> bool {
+    let lane = engine.visit().unwrap();
+    engine.waiting().advance_as_ticker(lane, || engine.visit())
+}
+
 #[test]
 fn the_ticker_polls_no_task_that_calls_the_program() {
     let (engine, count) = (engine(), Arc::new(AtomicUsize::new(0)));
@@ -75,7 +80,7 @@ fn the_ticker_polls_no_task_that_calls_the_program() {
         engine.enter_task(job, None).0
     };
     let (theirs, ours) = (enter(true), enter(false));
-    let tick = || engine.advance_as_ticker(engine.lane.visit().unwrap());
+    let tick = || advance_as_ticker(&engine);
     assert!(tick());
     assert!(!tick());
     let is_over = |request| {
@@ -253,7 +258,7 @@ fn ticker_needs_the_lane(policy: WaitPolicy, is_more_due: bool) {
     let in_task = Arc::clone(&engine);
     let work = async move {
         begins.send(()).unwrap();
-        while in_task.turns.load(Ordering::Relaxed) < 3 {
+        while in_task.waiting().turns() < 3 {
             std::thread::yield_now();
         }
         in_task.with(|lane| lane.survey());
@@ -261,7 +266,7 @@ fn ticker_needs_the_lane(policy: WaitPolicy, is_more_due: bool) {
     };
     let (request, _) = engine.enter_task(job(false, Submissions::default(), work), None);
     std::thread::scope(|scope| {
-        scope.spawn(|| engine.advance_as_ticker(engine.lane.visit().unwrap()));
+        scope.spawn(|| advance_as_ticker(&engine));
         begun.recv().unwrap();
         if is_more_due {
             let count = Arc::default();
