@@ -9,6 +9,7 @@ mod doorbells;
 mod exchange;
 mod line;
 mod mismatch;
+pub(crate) mod peer_memory;
 pub(crate) mod segment;
 pub mod site;
 #[cfg(test)]
