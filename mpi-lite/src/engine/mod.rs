@@ -70,7 +70,6 @@ pub use at_site::{AtSite, agree, complain};
 pub use attached::{Attached, BUFFERED_OVERHEAD_BYTES, BufferOwner};
 pub use channel::{PartitionedReceive, PartitionedSend};
 pub use completion::{Any, Indexed, Tell};
-pub use exchange::Blocks;
 pub use inquiry::Launcher;
 pub use lane::{Counters, Lane, Survey};
 pub use leftovers::{CollectiveLeft, Leftovers, MessageLeft};
