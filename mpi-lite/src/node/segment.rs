@@ -218,7 +218,9 @@ pub(crate) struct Area {
     pub(crate) witness: AtomicU64,
     /// Senders have to make their stores visible themselves before they look at `attention`.
     pub(crate) needs_fence: AtomicU64,
-    rest: [u64; 4],
+    /// What its offers of descriptors are named and proven by (`passage`); 0 before its first one.
+    pub(crate) passage: [AtomicU64; 2],
+    rest: [u64; 2],
     /// The ranks that have ever sent something to it, a bit for each rank of the node.
     pub(crate) callers: [AtomicU64; RANKS_MAX as usize / 64],
     /// The part of the machine that it may use.
