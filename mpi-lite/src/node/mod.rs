@@ -4,6 +4,7 @@
 //! The link between two ranks (`transport::shm`) uses a part of it. Collectives need no link.
 
 mod about;
+mod arena;
 mod cores;
 pub(crate) mod datagrams;
 mod doorbells;
@@ -27,6 +28,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+pub use arena::{Arena, ArenaError, Joining};
 pub use cores::{CORES_MAX, Cores};
 use doorbells::Doorbells;
 pub use passage::{Ask, Offer, Passage, PassageError};
