@@ -1,5 +1,5 @@
 //! Exchanges in shared memory in which the last member to come sorts the blocks: each member writes
-//! its send buffer, the last one sorts all of them into the receive buffers, and each reads its own.
+//! its send buffer, the last one sorts all of them into the receive buffers, each reads its own.
 //!
 //! Data that does not fit the buffers goes in several epochs (`engine::exchange`).
 

@@ -1,8 +1,8 @@
 //! How a rank gives descriptors to other ranks of its node, at any time after Init.
 //!
 //! One rank offers a descriptor under a number, others ask for it. Both are polled; no call blocks.
-//! A rank that neither offers nor asks has no descriptor and no thread for it. It takes no launcher:
-//! all that the two sides need lies in the memory of the node.
+//! A rank that neither offers nor asks has no descriptor and no thread for it. No launcher takes
+//! part: all that the two sides need lies in the memory of the node.
 //!
 //! ```text
 //!    rank that asks                        rank that offers
