@@ -118,6 +118,7 @@ pub(crate) struct Job {
 impl Job {
     pub(crate) fn new(plan: Plan, is_loud: bool) -> Self {
         let air = Air::new(plan.processes, plan.seed, plan.faults.clone());
+        air.set_room(plan.room);
         let heard: Vec<Heard> = (0..plan.processes).map(|_| Heard::default()).collect();
         let lanes = (0..).zip(&heard).map(|(me, heard)| {
             let me = PeerId(me);
