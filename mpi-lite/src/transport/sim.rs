@@ -44,6 +44,16 @@ struct Shared {
     /// Datagrams that a process has room for, and the processes that had not enough.
     room: usize,
     overflowed: Vec<bool>,
+    tally: Tally,
+}
+
+/// What a simulated network has counted.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tally {
+    /// Payloads that came straight to their places.
+    pub placed: u64,
+    /// Datagrams for which a process had no room.
+    pub overflowed: u64,
 }
 
 impl core::fmt::Debug for Shared {
@@ -67,6 +77,7 @@ impl Air {
                 mail,
                 room: usize::MAX,
                 overflowed: vec![false; nodes],
+                tally: Tally::default(),
             })),
         }
     }
@@ -135,6 +146,12 @@ impl Air {
         self.shared.lock().network.cut(from, to, until);
     }
 
+    /// What was counted so far.
+    #[must_use]
+    pub fn tally(&self) -> Tally {
+        self.shared.lock().tally
+    }
+
     /// The virtual time.
     #[must_use]
     pub fn now(&self) -> Instant {
@@ -167,6 +184,7 @@ impl Air {
                 shared.mail[to].push_back((from, datagram));
             } else {
                 shared.overflowed[to] = true;
+                shared.tally.overflowed += 1;
             }
         }
         true
@@ -316,6 +334,7 @@ impl<P: Protocol> Sim<P> {
         self.is_in_place = awaited.is_some_and(|(expected, place)| {
             scatter(PeerId(from.0), &mut datagram, &expected, place)
         });
+        shared.tally.placed += u64::from(self.is_in_place);
         self.in_hand = (from, datagram, 0);
         true
     }

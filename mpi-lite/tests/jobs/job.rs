@@ -86,6 +86,10 @@ pub(crate) struct Report {
     pub(crate) cancelled: u64,
     pub(crate) withdrawn: u64,
     pub(crate) probed: u64,
+    /// Payloads that came straight to their places.
+    pub(crate) placed: u64,
+    /// Datagrams for which there was no room.
+    pub(crate) overflowed: u64,
     pub(crate) advances: u64,
     pub(crate) end_ns: u64,
 }
@@ -173,6 +177,8 @@ impl Job {
         self.air.set_faults(Faults::none());
         self.finish();
         self.report.end_ns = self.air.now().0;
+        let tally = self.air.tally();
+        (self.report.placed, self.report.overflowed) = (tally.placed, tally.overflowed);
         self.report
     }
 
