@@ -1,13 +1,14 @@
 //! Exchanges in shared memory: allgather and alltoall of small blocks.
 //!
 //! Members with a core each read what all others bring. Members that share cores let the last one
-//! to come sort it for all (`engine::exchange`).
+//! to come sort it for all (`sorting`).
 
 use super::buffers::{keep, lay_down};
 use super::shared::{check, pack, wait};
+use super::sorting::{Blocks, transpose, transpose_blocks};
 use crate::comm::{Call, Operation, check_length, in_words};
 use crate::data::Buffer;
-use crate::engine::{AtSite, Blocks};
+use crate::engine::AtSite;
 use crate::error::Result;
 use crate::node::site::{Epoch, Who};
 
@@ -89,7 +90,7 @@ pub(super) fn alltoall_by_last(at_site: AtSite<'_>, own: &Buffer, receive: &Buff
     let (len, room) = (block(own)?, block(receive)?);
     let blocks = |buffer, bytes| Blocks { buffer, bytes };
     let about = Operation::Alltoall.about(0, len as u64);
-    let done = at_site.transpose(about, blocks(own, len), blocks(receive, room));
+    let done = transpose(at_site, about, blocks(own, len), blocks(receive, room));
     done.map_err(|error| in_words(at_site, error))
 }
 
@@ -101,7 +102,7 @@ pub(super) fn alltoallw_by_last(
     places: &[Buffer],
 ) -> Result<bool> {
     let about = Operation::Alltoallv.about(0, 0);
-    let done = at_site.transpose_blocks(about, send, |rank, block| {
+    let done = transpose_blocks(at_site, about, send, |rank, block| {
         lay_down(&places[rank], block)?;
         let call = Call::of_all(Operation::Alltoallv);
         check_length(block.len() as u64, (&places[rank], rank), call)

@@ -20,7 +20,6 @@ mod waiting;
 
 use std::sync::Arc;
 
-pub use at_site::exchange::Blocks;
 pub use at_site::{AtSite, agree, complain};
 pub use inbox::matching;
 pub use lane::{Counters, Lane, Survey};

@@ -86,6 +86,10 @@ pub(crate) struct Report {
     pub(crate) cancelled: u64,
     pub(crate) withdrawn: u64,
     pub(crate) probed: u64,
+    /// Payloads that came straight to their places.
+    pub(crate) placed: u64,
+    /// Datagrams for which there was no room.
+    pub(crate) overflowed: u64,
     pub(crate) advances: u64,
     pub(crate) end_ns: u64,
 }
@@ -118,6 +122,7 @@ pub(crate) struct Job {
 impl Job {
     pub(crate) fn new(plan: Plan, is_loud: bool) -> Self {
         let air = Air::new(plan.processes, plan.seed, plan.faults.clone());
+        air.set_room(plan.room);
         let heard: Vec<Heard> = (0..plan.processes).map(|_| Heard::default()).collect();
         let lanes = (0..).zip(&heard).map(|(me, heard)| {
             let me = PeerId(me);
@@ -173,6 +178,8 @@ impl Job {
         self.air.set_faults(Faults::none());
         self.finish();
         self.report.end_ns = self.air.now().0;
+        let tally = self.air.tally();
+        (self.report.placed, self.report.overflowed) = (tally.placed, tally.overflowed);
         self.report
     }
 

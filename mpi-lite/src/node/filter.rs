@@ -13,16 +13,16 @@ const WORD: usize = 4;
 
 /// A program of the classic Berkeley packet filter.
 #[derive(Debug)]
-pub(super) struct Filter(Vec<sock_filter>);
+pub(crate) struct Filter(Vec<sock_filter>);
 
 impl Filter {
     /// Lets nothing through.
-    pub(super) fn nothing() -> Self {
+    pub(crate) fn nothing() -> Self {
         Self(vec![step(BPF_RET | BPF_K, 0, 0)])
     }
 
     /// Lets datagrams of `length` bytes through that begin with `start`, whole words.
-    pub(super) fn only(length: usize, start: &[u8]) -> Self {
+    pub(crate) fn only(length: usize, start: &[u8]) -> Self {
         let mut steps = Vec::new();
         let mut demand = |load: sock_filter, value: u32| {
             steps.push(load);
@@ -41,7 +41,7 @@ impl Filter {
     }
 
     /// From now on the system applies it to `socket`.
-    pub(super) fn attach(mut self, socket: impl AsFd) -> io::Result<()> {
+    pub(crate) fn attach(mut self, socket: impl AsFd) -> io::Result<()> {
         let program = libc::sock_fprog {
             len: u16::try_from(self.0.len()).map_err(io::Error::other)?,
             filter: self.0.as_mut_ptr(),
