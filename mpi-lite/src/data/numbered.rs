@@ -22,7 +22,7 @@
 //!
 //! A number and a form are those of `wire.rs`. Source: MPI 5.0, 12.3.1.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 
 use super::datatype::{Datatype, Derived};
@@ -45,7 +45,7 @@ pub struct Sent {
 #[derive(Debug)]
 struct Numbered {
     datatype: Weak<Derived>,
-    peers: HashSet<PeerId>,
+    peers: BTreeSet<PeerId>,
 }
 
 impl Sent {
@@ -78,7 +78,7 @@ impl Sent {
         }
         let numbered = Numbered {
             datatype: Arc::downgrade(derived),
-            peers: HashSet::new(),
+            peers: BTreeSet::new(),
         };
         let is_free = |numbered: &Numbered| numbered.datatype.strong_count() == 0;
         let number = match self.numbers.iter().position(is_free) {

@@ -29,7 +29,7 @@
 //!
 //! Source: MPI 5.0, 5.1 (datatypes), 12.3.1 (the target of a put applies one).
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::basic::Basic;
@@ -111,7 +111,7 @@ fn put_signed(out: &mut Vec<u8>, number: i64) {
 struct Writer {
     entries: Vec<u8>,
     /// The entry of each derived datatype.
-    numbers: HashMap<*const Derived, u64>,
+    numbers: BTreeMap<*const Derived, u64>,
 }
 
 impl Writer {

@@ -3,6 +3,7 @@
 //! `MPILITE_SEED=n` replays the random datatypes of the seed that a failed test prints.
 
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 
 use super::tests::any_datatype;
@@ -10,9 +11,9 @@ use super::*;
 
 /// Runs `test` with values that depend on a seed, which is printed.
 fn on_random<S: Strategy>(values: &S, test: impl Fn(S::Value)) {
-    use std::hash::{BuildHasher, RandomState};
     let seed = std::env::var("MPILITE_SEED").map(|seed| seed.parse().unwrap());
-    let seed: u64 = seed.unwrap_or_else(|_| RandomState::new().hash_one(0));
+    let any_seed = || any::<u64>().new_tree(&mut TestRunner::default());
+    let seed = seed.unwrap_or_else(|_| any_seed().unwrap().current());
     println!("replay it with MPILITE_SEED={seed}");
     let rng = TestRng::from_seed(RngAlgorithm::XorShift, &[seed.to_le_bytes(); 2].concat());
     let config = ProptestConfig {
