@@ -66,7 +66,7 @@ struct Inner {
     /// How its processes are arranged, if they are.
     topology: Option<Arc<Topology>>,
     /// Its nonblocking collectives.
-    window: Mutex<tasks::Window>,
+    window: Mutex<tasks::CallNumbers>,
 }
 
 impl Drop for Inner {

@@ -182,7 +182,7 @@ fn the_deepest_nesting_and_the_farthest_places_are_read() {
     form[0] = 0x81;
     let at = form.len();
     form.push(0);
-    super::wire::put(&mut form, item);
+    wire::put(&mut form, item);
     form.push(1);
     let why = "datatypes are nested more than 512 deep";
     assert_eq!(refused(&form), (at, why));
