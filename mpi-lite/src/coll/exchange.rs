@@ -17,7 +17,7 @@ pub(super) fn allgather_by_all(at_site: AtSite<'_>, places: &[Buffer]) -> Result
     let own = &places[at_site.site().me()];
     let block = own.bytes()? as usize;
     look_at_all(at_site, Operation::Allgather, own, |epoch, rank| {
-        let part = Part {
+        let part = Excerpt {
             rank,
             bytes: block,
             from: 0,
@@ -73,7 +73,7 @@ pub(super) fn alltoall_by_all(at_site: AtSite<'_>, own: &Buffer, places: &[Buffe
     keep(&own.part((me as u64 * count) as i64, count), &places[me])?;
     look_at_all(at_site, Operation::Alltoall, own, |epoch, rank| {
         let len = total / size;
-        let part = Part {
+        let part = Excerpt {
             rank,
             bytes: total,
             from: me * len,
@@ -135,7 +135,7 @@ fn look_at_all(
 /// The `len` bytes that begin at `from`, of the `bytes` bytes that the member of `rank` has
 /// brought.
 #[derive(Clone, Copy, Debug)]
-struct Part {
+struct Excerpt {
     rank: usize,
     bytes: usize,
     from: usize,
@@ -143,8 +143,8 @@ struct Part {
 }
 
 /// Copies a part of what a member has brought into its place.
-fn take_part(epoch: Epoch<'_>, part: Part, place: &Buffer) -> Result<()> {
-    let Part {
+fn take_part(epoch: Epoch<'_>, part: Excerpt, place: &Buffer) -> Result<()> {
+    let Excerpt {
         rank,
         bytes,
         from,

@@ -66,7 +66,7 @@ struct Inner {
     /// How its processes are arranged, if they are.
     topology: Option<Arc<Topology>>,
     /// Its nonblocking collectives.
-    window: Mutex<tasks::Window>,
+    window: Mutex<tasks::CallNumbers>,
 }
 
 impl Drop for Inner {
@@ -85,6 +85,32 @@ fn open_port(engine: &Engine, context: Context, group: &Group) -> OpenPort {
         lane.buffers().note_session(context, group.session());
         port
     })
+}
+
+/// What distinguishes a communicator from the others of a process.
+struct Basis {
+    context: Context,
+    /// The processes that ranks name.
+    group: Group,
+    rank: u32,
+    /// This side, if it is an inter-communicator.
+    local: Option<Communicator>,
+    site: Option<Site>,
+    topology: Option<Arc<Topology>>,
+}
+
+impl Basis {
+    /// An intra-communicator of `group` without a site.
+    fn of(context: Context, group: Group, rank: u32) -> Self {
+        Self {
+            context,
+            group,
+            rank,
+            local: None,
+            site: None,
+            topology: None,
+        }
+    }
 }
 
 /// How two communicators relate. Source: MPI 5.0, 7.4.1.
@@ -108,23 +134,8 @@ impl Communicator {
         engine.report().name_collectives_by(Call::in_parts);
         let contexts = Arc::new(context::Contexts::new(engine));
         let make = |context, group, rank, site| {
-            let (engine, contexts) = (Arc::clone(engine), Arc::clone(&contexts));
-            let port = open_port(&engine, context, &group);
-            Self {
-                inner: Arc::new(Inner {
-                    engine,
-                    contexts,
-                    context,
-                    rank,
-                    size: group.size(),
-                    local: None,
-                    group,
-                    site,
-                    port,
-                    topology: None,
-                    window: Mutex::default(),
-                }),
-            }
+            let basis = Basis::of(context, group, rank);
+            Self::new(engine, &contexts, Basis { site, ..basis })
         };
         let (me, all) =
             engine.with(|lane| (lane.me(), Group::from_members(lane.peers().all().collect())));
@@ -134,6 +145,30 @@ impl Communicator {
         contexts.note(&world);
         let own = make(Context::OWN, Group::from_members([me].into()), 0, None);
         (world, own, make(Context::ALL, all, rank, None))
+    }
+
+    /// Makes a communicator; each one is made here.
+    fn new(engine: &Arc<Engine>, contexts: &Arc<context::Contexts>, basis: Basis) -> Self {
+        let Basis { context, group, .. } = basis;
+        let (port, size) = match &basis.local {
+            Some(side) => (side.open_port_between(&group, context), side.size()),
+            None => (open_port(engine, context, &group), group.size()),
+        };
+        Self {
+            inner: Arc::new(Inner {
+                engine: Arc::clone(engine),
+                contexts: Arc::clone(contexts),
+                context,
+                group,
+                rank: basis.rank,
+                size,
+                local: basis.local,
+                site: basis.site,
+                port,
+                topology: basis.topology,
+                window: Mutex::default(),
+            }),
+        }
     }
 
     /// This process's rank, `0..size`; in an inter-communicator, its rank on this side.

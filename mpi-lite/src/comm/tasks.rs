@@ -30,14 +30,14 @@ const ACTIVE_MOST: usize = 1 << (u32::BITS - RANK_BITS);
 
 /// The nonblocking collectives of a communicator.
 #[derive(Debug, Default)]
-pub(super) struct Window {
+pub(super) struct CallNumbers {
     /// How many have been called.
     calls: u64,
     /// The last one of each number.
     last: Vec<TaskId>,
 }
 
-impl Window {
+impl CallNumbers {
     /// The number of the next call, and the one that had it before.
     fn next(&mut self) -> (usize, Option<TaskId>) {
         let number = (self.calls % ACTIVE_MOST as u64) as usize;
