@@ -18,8 +18,8 @@ use crate::args::{
 };
 use crate::entry::{Arg, Declarator, Read};
 use crate::error::{Cause, Error, Result};
-use crate::global::LIBRARY;
 use crate::raise::Call;
+use crate::types;
 
 /// A buffer that is only read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -328,7 +328,7 @@ fn of_message(count: Count, datatype: &Datatype) -> Result<&data::Datatype> {
 #[cold]
 fn of_nothing(count: Count, datatype: &Datatype) -> Option<&'static data::Datatype> {
     let is_nothing = datatype.handle == abi::MPI_DATATYPE_NULL && count.get() == 0;
-    let any = LIBRARY.basic(abi::MPI_BYTE).ok().flatten();
+    let any = types::basic(abi::MPI_BYTE).ok().flatten();
     any.filter(|_| is_nothing)
 }
 

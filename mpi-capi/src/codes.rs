@@ -6,6 +6,8 @@
 use core::ffi::c_int;
 use std::collections::BTreeSet;
 
+use parking_lot::Mutex;
+
 use crate::abi;
 use crate::chapters::{CHAPTERS, Chapter};
 use crate::entry::Entry;
@@ -28,6 +30,9 @@ struct Added {
     codes: usize,
     text: Vec<u8>,
 }
+
+/// What the program has added; MPI lets threads use it at any time.
+pub static CODES: Mutex<Codes> = Mutex::new(Codes::new());
 
 const FIRST: c_int = abi::MPI_ERR_LASTCODE + 1;
 

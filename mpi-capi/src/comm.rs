@@ -3,7 +3,7 @@
 use core::mem::MaybeUninit;
 use core::ops::Deref;
 use core::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use mpi_lite::comm::Communicator;
 use mpi_lite::data::Area;
@@ -14,10 +14,13 @@ use parking_lot::Mutex;
 use crate::abi::{self, Handle};
 use crate::args::{OutStatus, Rank, Source, Status, Tag};
 use crate::attributes::{Attributes, Owner};
-use crate::errhandler;
+use crate::errhandler::Attached;
 use crate::error::Result;
 use crate::global::LIBRARY;
+use crate::handle::{Kind, Unusable};
+use crate::object::Object;
 use crate::record::{Transfer, What};
+use crate::registry::{self, Registered, registered};
 use crate::request;
 
 /// A communicator behind a handle.
@@ -26,7 +29,8 @@ pub struct CommObject {
     /// What the communicator does.
     pub lite: Communicator,
     handle: AtomicUsize,
-    errhandler: AtomicUsize,
+    /// The error handler in charge.
+    pub errhandler: Attached,
     /// The call that made it, and the context of the communicator that it was made from; none of
     /// those that every process has.
     made: Option<(&'static str, Context)>,
@@ -35,6 +39,16 @@ pub struct CommObject {
     /// What the program caches with it.
     pub attributes: Attributes,
 }
+
+impl Object for CommObject {
+    const KIND: Kind = Kind::Comm;
+
+    fn handler(&self) -> Option<Handle> {
+        Some(self.errhandler.get())
+    }
+}
+
+registered!(Arc<CommObject>);
 
 impl CommObject {
     /// One of the communicators that every process has.
@@ -49,11 +63,10 @@ impl CommObject {
         errhandler: Handle,
         (name, made): (&str, Option<(&'static str, Context)>),
     ) -> Self {
-        errhandler::attach(errhandler);
         Self {
             lite,
             handle: AtomicUsize::new(abi::MPI_COMM_NULL.0),
-            errhandler: AtomicUsize::new(errhandler.0),
+            errhandler: Attached::new(errhandler),
             made,
             name: Mutex::new(name.as_bytes().to_vec()),
             attributes: Attributes::new(Owner::Comm),
@@ -64,10 +77,7 @@ impl CommObject {
     pub fn register(&self, lite: Communicator) -> Handle {
         let made = LIBRARY.last().called();
         let made = made.map(|symbol| (symbol.name, self.lite.context()));
-        let object = Arc::new(Self::new(lite, self.errhandler(), ("", made)));
-        let handle = LIBRARY.comms.lock().insert(Arc::clone(&object));
-        object.handle.store(handle.0, Ordering::Relaxed);
-        handle
+        Self::new(lite, self.errhandler.get(), ("", made)).named()
     }
 
     /// Starts to duplicate this communicator. Copies its attributes now, and gives the handle to
@@ -85,19 +95,21 @@ impl CommObject {
         let made = made.map(|symbol| (symbol.name, comm.lite.context()));
         let lite = comm.lite.clone();
         Ok(lite.idup(move |lite| {
-            let mut object = Self::new(lite, comm.errhandler(), ("", made));
+            let mut object = Self::new(lite, comm.errhandler.get(), ("", made));
             object.attributes = attributes;
-            let object = Arc::new(object);
-            let handle = LIBRARY.comms.lock().insert(Arc::clone(&object));
-            object.handle.store(handle.0, Ordering::Relaxed);
-            place(handle);
+            place(object.named());
         }))
     }
 
     /// Gives a handle to a communicator that was made without another one.
     pub fn register_first(lite: Communicator, errhandler: Handle) -> Handle {
-        let object = Arc::new(Self::new(lite, errhandler, ("", None)));
-        let handle = LIBRARY.comms.lock().insert(Arc::clone(&object));
+        Self::new(lite, errhandler, ("", None)).named()
+    }
+
+    /// Gives it a handle.
+    fn named(self) -> Handle {
+        let object = Arc::new(self);
+        let handle = registry::insert(Arc::clone(&object));
         object.handle.store(handle.0, Ordering::Relaxed);
         handle
     }
@@ -116,18 +128,51 @@ impl CommObject {
     pub fn is_predefined(&self) -> bool {
         [abi::MPI_COMM_WORLD, abi::MPI_COMM_SELF].contains(&self.handle())
     }
+}
 
-    /// The error handler in charge.
-    pub fn errhandler(&self) -> Handle {
-        Handle(self.errhandler.load(Ordering::Relaxed))
-    }
+/// `MPI_COMM_WORLD` and `MPI_COMM_SELF`, from `MPI_Init` on.
+static WORLD: OnceLock<CommObject> = OnceLock::new();
+static OWN: OnceLock<CommObject> = OnceLock::new();
 
-    /// Puts another error handler in charge.
-    pub fn set_errhandler(&self, handler: Handle) {
-        errhandler::attach(handler);
-        let old = self.errhandler.swap(handler.0, Ordering::Relaxed);
-        errhandler::detach(Handle(old));
-    }
+/// Begins the world model. Returns false if that was done before.
+pub fn begin_world(world: CommObject, own: CommObject) -> bool {
+    WORLD.set(world).is_ok() && OWN.set(own).is_ok()
+}
+
+/// The communicator behind `handle`.
+///
+/// # Errors
+/// The handle is null, foreign or freed.
+#[inline(always)]
+pub fn find(handle: Handle) -> core::result::Result<CommRef, Unusable> {
+    let known = match handle {
+        abi::MPI_COMM_WORLD => WORLD.get(),
+        abi::MPI_COMM_SELF => OWN.get(),
+        abi::MPI_COMM_NULL => return Err(Unusable::Null("MPI_COMM_NULL")),
+        _ => return made(handle),
+    };
+    known
+        .map(CommRef::Predefined)
+        .ok_or_else(|| Unusable::OfWorld(abi::name_of(handle).unwrap_or_default()))
+}
+
+#[inline(never)]
+fn made(handle: Handle) -> core::result::Result<CommRef, Unusable> {
+    registry::get(handle).map(|object| CommRef::Made(Some(object)))
+}
+
+/// The communicators that every process has; `MPI_COMM_SELF` first, as it ends first.
+pub fn predefined<'a>() -> impl Iterator<Item = &'a CommObject> {
+    [&OWN, &WORLD].into_iter().filter_map(OnceLock::get)
+}
+
+/// The handle of the communicator whose messages have `context`, if it was not freed.
+pub fn of_context(context: Context) -> Option<Handle> {
+    let comms = <Arc<CommObject>>::table().lock();
+    let made = comms.iter().map(|(_, object)| &**object);
+    let mut all = predefined().chain(made);
+    let owner = all.find(|object| object.lite.context() == context);
+    owner.map(CommObject::handle)
 }
 
 /// A communicator in use by a call.
@@ -271,11 +316,5 @@ impl CommObject {
     pub fn improbe(&self, source: Source, tag: Tag) -> Result<Option<(Handle, Status)>> {
         let found = self.lite.improbe(source.selector(), tag.selector())?;
         Ok(found.map(|(message, status)| (request::message_handle(message), status.into())))
-    }
-}
-
-impl Drop for CommObject {
-    fn drop(&mut self) {
-        errhandler::detach(self.errhandler());
     }
 }

@@ -1,17 +1,18 @@
 //! The program around the library, for the report of a job that hangs:
 //! docs/decisions/0051-who-waits.md.
 
-use std::sync::OnceLock;
+use std::sync::Arc;
 
 use mpi_lite::boot::state::{CommunicatorState, FailedCall, Operation, Peer, ThreadState};
 use mpi_lite::engine::Program;
 use mpi_lite::ids::Context;
 
 use crate::abi;
-use crate::comm::CommObject;
+use crate::comm::{self, CommObject};
 use crate::global::LIBRARY;
 use crate::python;
 use crate::record::shows_arguments;
+use crate::registry::Registered;
 use crate::stack;
 
 /// The program that is linked with this library.
@@ -138,10 +139,11 @@ impl Names {
             });
             (object.lite.context(), name, object.made())
         };
-        let comms = LIBRARY.comms.try_lock()?;
-        let predefined = LIBRARY.predefined().into_iter().filter_map(OnceLock::get);
+        let comms = <Arc<CommObject>>::table().try_lock()?;
         let made = comms.iter().map(|(_, object)| &**object);
-        Some(Self(predefined.chain(made).map(described).collect()))
+        Some(Self(
+            comm::predefined().chain(made).map(described).collect(),
+        ))
     }
 
     /// Name of the communicator, and how it was made.

@@ -6,9 +6,10 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::abi::{self, Handle};
 use crate::error::{Error, Result};
-use crate::global::LIBRARY;
-use crate::handle::Unusable;
+use crate::handle::{Kind, Unusable};
+use crate::object::Object;
 use crate::panic::{Callback, call_program};
+use crate::registry::{self, Registered, registered};
 
 /// What kind of object a handler serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,15 +35,30 @@ pub struct ErrhandlerObject {
     attached: usize,
 }
 
+impl Object for ErrhandlerObject {
+    const KIND: Kind = Kind::Errhandler;
+}
+
+registered!(ErrhandlerObject);
+
 /// The error handler of `MPI_FILE_NULL`. It is in charge of calls without a file, and at first of
 /// each file. Source: MPI 5.0, 14.7.
-#[derive(Debug)]
-pub struct FileDefault(AtomicUsize);
+pub static OF_NO_FILE: Attached = Attached::own(abi::MPI_ERRORS_RETURN);
 
-impl FileDefault {
-    /// `MPI_ERRORS_RETURN`.
-    pub const fn initial() -> Self {
-        Self(AtomicUsize::new(abi::MPI_ERRORS_RETURN.0))
+/// The error handler in charge of an object; it counts as attached as long as it is.
+#[derive(Debug)]
+pub struct Attached(AtomicUsize);
+
+impl Attached {
+    /// One of MPI's own, which nobody counts.
+    const fn own(handler: Handle) -> Self {
+        Self(AtomicUsize::new(handler.0))
+    }
+
+    /// The error handler of a new object.
+    pub fn new(handler: Handle) -> Self {
+        attach(handler);
+        Self::own(handler)
     }
 
     /// The error handler in charge.
@@ -55,6 +71,12 @@ impl FileDefault {
         attach(handler);
         let old = self.0.swap(handler.0, Ordering::Relaxed);
         detach(Handle(old));
+    }
+}
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        detach(self.get());
     }
 }
 
@@ -79,7 +101,7 @@ pub fn create(function: *const c_void, serves: Serves) -> Result<Handle> {
         attached: 0,
     };
     function.expose_provenance();
-    Ok(LIBRARY.errhandlers.lock().insert(object))
+    Ok(registry::insert(object))
 }
 
 /// Checks that `handle` can be attached to objects of the kind.
@@ -90,7 +112,7 @@ pub fn check(handle: Handle, serves: Serves) -> Result<()> {
     if is_predefined(handle) {
         return Ok(());
     }
-    let handlers = LIBRARY.errhandlers.lock();
+    let handlers = ErrhandlerObject::table().lock();
     match handlers.get(handle) {
         Ok(object) if object.held_by_program == 0 => Err(refuse(Unusable::Freed(handle))),
         Ok(object) if object.serves != serves => Err(Error::new(
@@ -106,12 +128,12 @@ pub fn check(handle: Handle, serves: Serves) -> Result<()> {
 }
 
 /// Counts an object that the handler is attached to.
-pub fn attach(handle: Handle) {
+fn attach(handle: Handle) {
     change(handle, |object| object.attached += 1);
 }
 
 /// Counts an object less.
-pub fn detach(handle: Handle) {
+fn detach(handle: Handle) {
     change(handle, |object| object.attached -= 1);
 }
 
@@ -128,8 +150,7 @@ pub fn free(handle: Handle) -> Result<()> {
     if is_predefined(handle) {
         return Ok(());
     }
-    let serves = LIBRARY
-        .errhandlers
+    let serves = ErrhandlerObject::table()
         .lock()
         .get(handle)
         .map(|object| object.serves);
@@ -154,7 +175,7 @@ pub fn null_object(handle: Handle) -> Option<Handle> {
     if is_predefined(handle) {
         return Some(abi::MPI_COMM_NULL);
     }
-    let handlers = LIBRARY.errhandlers.lock();
+    let handlers = ErrhandlerObject::table().lock();
     let object = handlers.get(handle).ok()?;
     let null = match object.serves {
         Serves::Comm => abi::MPI_COMM_NULL,
@@ -167,8 +188,7 @@ pub fn null_object(handle: Handle) -> Option<Handle> {
 
 /// Calls the program's handler with a handle of the object that failed. No lock is held.
 pub fn call(handler: Handle, mut object: Handle, mut code: c_int) {
-    let address = LIBRARY
-        .errhandlers
+    let address = ErrhandlerObject::table()
         .lock()
         .get(handler)
         .map(|object| object.function);
@@ -183,7 +203,7 @@ pub fn call(handler: Handle, mut object: Handle, mut code: c_int) {
 }
 
 fn change(handle: Handle, change: impl FnOnce(&mut ErrhandlerObject)) {
-    let mut handlers = LIBRARY.errhandlers.lock();
+    let mut handlers = ErrhandlerObject::table().lock();
     if let Ok(object) = handlers.get_mut(handle) {
         change(object);
         if object.held_by_program == 0 && object.attached == 0 {

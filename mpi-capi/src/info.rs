@@ -3,14 +3,21 @@
 use crate::abi;
 use crate::args::Info;
 use crate::error::{Error, Result};
-use crate::global::LIBRARY;
-use crate::handle::Unusable;
+use crate::handle::{Kind, Unusable};
+use crate::object::Object;
+use crate::registry::{self, Registered, registered};
 
 /// Keys and values in the order in which the keys were first set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct InfoObject {
     pairs: Vec<(Vec<u8>, Vec<u8>)>,
 }
+
+impl Object for InfoObject {
+    const KIND: Kind = Kind::Info;
+}
+
+registered!(InfoObject);
 
 impl InfoObject {
     /// Sets the value of `key`; a key that is there keeps its place.
@@ -97,12 +104,7 @@ impl Info {
         if self.0 == abi::MPI_INFO_ENV {
             return InfoObject::environment();
         }
-        LIBRARY
-            .infos
-            .lock()
-            .get(self.0)
-            .cloned()
-            .unwrap_or_default()
+        registry::get(self.0).unwrap_or_default()
     }
 
     /// Reads the object.
@@ -113,7 +115,7 @@ impl Info {
         if self.0 == abi::MPI_INFO_ENV {
             return read(&InfoObject::environment());
         }
-        let infos = LIBRARY.infos.lock();
+        let infos = InfoObject::table().lock();
         read(infos.get(self.0).map_err(|_| self.null())?)
     }
 
@@ -122,7 +124,7 @@ impl Info {
     /// # Errors
     /// `MPI_ERR_INFO` for `MPI_INFO_NULL` and for `MPI_INFO_ENV`, which cannot be changed.
     pub fn change<R>(self, change: impl FnOnce(&mut InfoObject) -> Result<R>) -> Result<R> {
-        let mut infos = LIBRARY.infos.lock();
+        let mut infos = InfoObject::table().lock();
         change(infos.get_mut(self.0).map_err(|_| self.null())?)
     }
 

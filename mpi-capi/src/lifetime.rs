@@ -17,18 +17,19 @@
 
 use core::ffi::c_int;
 use core::sync::atomic::Ordering;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use mpi_lite::world::Process;
 
 use crate::abi::{self, Handle};
-use crate::comm::CommObject;
+use crate::comm::{self, CommObject};
 use crate::describe::Caller;
 use crate::error::{Cause, Error, Result};
 use crate::events;
 use crate::global::{LIBRARY, Library, Stage, Thread};
+use crate::registry;
 use crate::session::SessionObject;
-use crate::{codes, panic, raise};
+use crate::{attributes, codes, panic, raise};
 
 /// What uses MPI in this process, and whether it has a part in the job.
 #[derive(Debug)]
@@ -101,10 +102,9 @@ impl Library {
         let world = of_process(process.world(), abi::MPI_COMM_WORLD, "MPI_COMM_WORLD");
         let own = of_process(process.own(), abi::MPI_COMM_SELF, "MPI_COMM_SELF");
         let size = c_int::try_from(process.world().size()).expect("ranks are C's int");
-        self.note_size(size);
-        self.note_appnum(process.assignment().appnum);
-        let first = self.world.set(world).is_ok()
-            && self.own.set(own).is_ok()
+        attributes::note_size(size);
+        attributes::note_appnum(process.assignment().appnum);
+        let first = comm::begin_world(world, own)
             && self.threads.set((Thread::current(), thread_level)).is_ok();
         assert!(first, "the world model begins once");
         uses.is_in_world = true;
@@ -127,10 +127,7 @@ impl Library {
             Stage::After => return Err(Error::new(abi::MPI_ERR_OTHER, FINALIZE_TWICE)),
             _ => {}
         }
-        for comm in [&self.own, &self.world]
-            .into_iter()
-            .filter_map(OnceLock::get)
-        {
+        for comm in comm::predefined() {
             comm.attributes.delete_all(comm.handle())?;
         }
         let survives = !raise::is_fatal_without_object();
@@ -172,7 +169,7 @@ impl Library {
             false => asked,
         };
         let session = SessionObject::new(errhandler, thread_level);
-        let handle = self.sessions.lock().insert(Arc::new(session));
+        let handle = registry::insert(Arc::new(session));
         uses.sessions += 1;
         self.settle_stage(uses);
         Ok(handle)
@@ -181,7 +178,7 @@ impl Library {
     /// Ends a session, which exists. Source: MPI 5.0, 11.3.1.
     pub fn close_session(&self, handle: Handle) {
         let uses = &mut *self.uses.lock();
-        let closed = self.sessions.lock().remove(handle);
+        let closed = registry::remove::<Arc<SessionObject>>(handle);
         // Another thread may have ended it meanwhile.
         if closed.is_ok() {
             uses.sessions -= 1;

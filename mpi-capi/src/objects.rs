@@ -16,11 +16,13 @@ use crate::args::{Out, Slot, Stored, append};
 use crate::comm::{CommObject, CommRef};
 use crate::entry::{Arg, Declarator, Large, Read, Small, Value};
 use crate::error::{Error, Result};
-use crate::global::LIBRARY;
-use crate::handle::Unusable;
+use crate::handle::{Kind, Unusable};
+use crate::info::InfoObject;
+use crate::object::Object;
 use crate::raise::Call;
 use crate::recipe::Recipe;
 use crate::reduce;
+use crate::registry::{self, Registered, registered};
 use crate::session::SessionObject;
 use crate::types::{self, Made};
 
@@ -88,6 +90,12 @@ pub struct Errhandler(pub Handle);
 /// `MPI_FILE_NULL`: there are no other files yet.
 #[derive(Debug, Clone, Copy)]
 pub struct File(pub Handle);
+
+impl Object for comm::Group {
+    const KIND: Kind = Kind::Group;
+}
+
+registered!(comm::Group);
 
 /// A group that exists.
 #[derive(Debug, Clone)]
@@ -215,7 +223,7 @@ impl<W> Read<W> for Comm {
     #[inline]
     unsafe fn read(c: Handle, name: &'static str, _call: &Call) -> Result<Self> {
         let refuse = |what| Error::of_handle(name, what, abi::MPI_ERR_COMM);
-        LIBRARY.comm(c).map(Self).map_err(refuse)
+        crate::comm::find(c).map(Self).map_err(refuse)
     }
 }
 
@@ -249,7 +257,7 @@ impl LateComm {
     pub fn get(self) -> Result<Comm> {
         let Self { handle, name } = self;
         let refuse = |what| Error::of_handle(name, what, abi::MPI_ERR_COMM);
-        LIBRARY.comm(handle).map(Comm).map_err(refuse)
+        crate::comm::find(handle).map(Comm).map_err(refuse)
     }
 }
 
@@ -305,11 +313,9 @@ impl Datatype {
     #[inline(always)]
     pub fn of(handle: Handle) -> core::result::Result<Self, Unusable> {
         let lite = if handle.0 <= LAST_RESERVED_HANDLE {
-            LIBRARY
-                .basic(handle)?
-                .map_or(TypeRef::Unsupported, TypeRef::Predefined)
+            types::basic(handle)?.map_or(TypeRef::Unsupported, TypeRef::Predefined)
         } else {
-            TypeRef::Made(Some(LIBRARY.made_type(handle)?))
+            TypeRef::Made(Some(types::made(handle)?))
         };
         Ok(Self { handle, lite })
     }
@@ -438,7 +444,7 @@ impl<W> Read<W> for Op {
             abi::MPI_OP_NULL => return Err(refuse(Unusable::Null("MPI_OP_NULL"))),
             _ => match reduce::predefined(c) {
                 Some(lite) => lite,
-                None => LIBRARY.ops.lock().get(c).cloned().map_err(refuse)?,
+                None => registry::get(c).map_err(refuse)?,
             },
         };
         Ok(Self { handle: c, lite })
@@ -468,7 +474,7 @@ impl LateGroup {
         let lite = match handle {
             abi::MPI_GROUP_NULL => return Err(refuse(Unusable::Null("MPI_GROUP_NULL"))),
             abi::MPI_GROUP_EMPTY => comm::Group::from_members([].into()),
-            _ => LIBRARY.groups.lock().get(handle).cloned().map_err(refuse)?,
+            _ => registry::get(handle).map_err(refuse)?,
         };
         Ok(Group { handle, lite })
     }
@@ -522,7 +528,7 @@ impl<W> Read<W> for FirstErrhandler {
 impl<W> Read<W> for Session {
     unsafe fn read(c: Handle, name: &'static str, _call: &Call) -> Result<Self> {
         let refuse = |what| Error::of_handle(name, what, abi::MPI_ERR_SESSION);
-        let object = LIBRARY.session(c).map_err(refuse)?;
+        let object = crate::session::find(c).map_err(refuse)?;
         Ok(Self { handle: c, object })
     }
 }
@@ -553,6 +559,10 @@ impl<W> Read<W> for Info {
             return Ok(Self(c));
         }
         let refuse = |what| Error::of_handle(name, what, abi::MPI_ERR_INFO);
-        LIBRARY.infos.lock().get(c).map(|_| Self(c)).map_err(refuse)
+        InfoObject::table()
+            .lock()
+            .get(c)
+            .map(|_| Self(c))
+            .map_err(refuse)
     }
 }

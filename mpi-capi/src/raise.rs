@@ -2,6 +2,7 @@
 
 use core::cell::Cell;
 use core::ffi::c_int;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use mpi_lite::boot::state::FailedCall;
@@ -9,11 +10,13 @@ use parking_lot::Mutex;
 
 use crate::abi::{self, Handle};
 use crate::codes;
+use crate::comm;
 use crate::entry::Symbol;
 use crate::errhandler;
 use crate::error::{Cause, Error, Result};
 use crate::events;
 use crate::global::{LIBRARY, Stage, Thread};
+use crate::session;
 
 /// One running call of a C function.
 #[derive(Debug)]
@@ -123,7 +126,7 @@ impl Call {
         match in_charge {
             Some(InCharge { handler, object }) if handler != abi::MPI_ERRORS_RETURN => {
                 let error = Handling::of(handler, self.symbol, code);
-                if let Some(_handling) = LIBRARY.handling.begin(error) {
+                if let Some(_handling) = HANDLING.begin(error) {
                     errhandler::call(handler, object, code);
                 }
             }
@@ -134,7 +137,7 @@ impl Call {
 
     /// Returns true if no line was printed of the function, which is missing.
     fn is_first_time(&self) -> bool {
-        LIBRARY.missing.lock().insert(self.symbol.name)
+        MISSING.lock().insert(self.symbol.name)
     }
 
     /// The code that the C function returns: the class of the error, what the tool interface has
@@ -161,7 +164,7 @@ impl Call {
         if self.symbol.name.starts_with("MPI_File_") {
             // MPI 5.0, 14.7: without a file it is that of MPI_FILE_NULL. There are no others yet.
             return Some(InCharge {
-                handler: LIBRARY.file_errhandler.get(),
+                handler: errhandler::OF_NO_FILE.get(),
                 object: abi::MPI_FILE_NULL,
             });
         }
@@ -173,7 +176,7 @@ impl Call {
     /// This call, for the report of a job that hangs.
     fn failed(&self, error: &Error) -> FailedCall {
         let noted = error.comm().or_else(|| self.object.get());
-        let comm = noted.and_then(|noted| LIBRARY.comm(noted).ok());
+        let comm = noted.and_then(|noted| comm::find(noted).ok());
         let comm = comm.map(|comm| (comm.lite.context(), Arc::clone(comm.lite.engine())));
         let (begun, begun_nonblocking) = comm
             .as_ref()
@@ -238,15 +241,15 @@ impl InCharge {
 
     /// The handler of an object of any kind, or a handler itself. `None` if it is neither.
     fn of(noted: Handle) -> Option<Self> {
-        if let Ok(comm) = LIBRARY.comm(noted) {
+        if let Ok(comm) = comm::find(noted) {
             return Some(Self {
-                handler: comm.errhandler(),
+                handler: comm.errhandler.get(),
                 object: comm.handle(),
             });
         }
-        if let Ok(session) = LIBRARY.session(noted) {
+        if let Ok(session) = session::find(noted) {
             return Some(Self {
-                handler: session.errhandler(),
+                handler: session.errhandler.get(),
                 object: noted,
             });
         }
@@ -326,6 +329,12 @@ impl Handling {
 #[derive(Debug, Default)]
 pub struct Handlings(Mutex<Vec<(Handling, usize)>>);
 
+/// The errors that handlers of the program are handling.
+static HANDLING: Handlings = Handlings::new();
+
+/// The functions without a body that were called: a line was printed of each.
+static MISSING: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+
 /// Ends the handling, also if the handler leaves by an exception.
 #[derive(Debug)]
 struct Under<'a>(&'a Handlings, Handling);
@@ -366,9 +375,7 @@ impl Drop for Under<'_> {
 /// the other decides. Source: MPI 5.0, 9.3.
 fn handler_of_no_object() -> InCharge {
     let [own, world] = [abi::MPI_COMM_SELF, abi::MPI_COMM_WORLD].map(|handle| InCharge {
-        handler: LIBRARY
-            .comm(handle)
-            .map_or(abi::MPI_ERRORS_ARE_FATAL, |comm| comm.errhandler()),
+        handler: comm::find(handle).map_or(abi::MPI_ERRORS_ARE_FATAL, |comm| comm.errhandler.get()),
         object: handle,
     });
     if own.handler == abi::MPI_ERRORS_ARE_FATAL {

@@ -10,6 +10,7 @@ use mpi_lite::slab;
 
 use crate::abi::{self, Handle};
 use crate::args::{Int, Length, Out, OutInts, OutStatus, OutStatuses, Requests, c_index};
+use crate::comm;
 use crate::error::{Cause, Error, Result};
 use crate::generalized;
 use crate::global::LIBRARY;
@@ -189,7 +190,7 @@ fn result_of(completion: Completion) -> Result<()> {
 
 #[cold]
 fn failed(error: LiteError, context: Option<Context>) -> Error {
-    let comm = context.and_then(|context| LIBRARY.comm_of(context));
+    let comm = context.and_then(comm::of_context);
     let comm = comm.unwrap_or(abi::MPI_COMM_NULL);
     Cause::Operation { error, comm }.into()
 }

@@ -1,15 +1,18 @@
 //! Datatypes of C: mpi-lite's, and what C attaches to them.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use mpi_lite::data::Datatype;
+use mpi_lite::data::{Basic, Datatype};
+use parking_lot::Mutex;
 
 use crate::abi::{self, Handle, LAST_RESERVED_HANDLE};
 use crate::args as arg;
 use crate::attributes::{Attributes, Owner};
 use crate::error::{Error, Result};
-use crate::global::LIBRARY;
+use crate::handle::{Kind, Unusable};
+use crate::object::Object;
 use crate::recipe::Recipe;
+use crate::registry::{self, Registered, registered};
 
 /// A datatype and the call that made it.
 #[derive(Debug)]
@@ -31,10 +34,87 @@ pub struct TypeObject {
     pub attributes: Arc<Attributes>,
 }
 
+impl Object for TypeObject {
+    const KIND: Kind = Kind::Datatype;
+}
+
+registered!(TypeObject);
+
+/// The predefined datatypes by handle, less `MPI_DATATYPE_NULL`.
+static BASICS: OnceLock<Vec<Option<Option<Datatype>>>> = OnceLock::new();
+
+/// Attributes of predefined datatypes.
+static BASIC_ATTRIBUTES: Mutex<Vec<(Handle, Arc<Attributes>)>> = Mutex::new(Vec::new());
+
+/// Names that the program gave to predefined datatypes.
+static BASIC_NAMES: Mutex<Vec<(Handle, Vec<u8>)>> = Mutex::new(Vec::new());
+
+/// The predefined datatype behind a reserved handle; `None` if we do not support it.
+///
+/// # Errors
+/// The handle is no datatype.
+#[inline(always)]
+pub fn basic(handle: Handle) -> core::result::Result<Option<&'static Datatype>, Unusable> {
+    let place = handle.0.wrapping_sub(abi::MPI_DATATYPE_NULL.0 + 1);
+    match BASICS.get_or_init(basics).get(place) {
+        Some(Some(known)) => Ok(known.as_ref()),
+        _ if handle == abi::MPI_DATATYPE_NULL => Err(Unusable::Null("MPI_DATATYPE_NULL")),
+        _ => Err(Unusable::Foreign(handle)),
+    }
+}
+
+/// A datatype that the program made.
+///
+/// # Errors
+/// The handle is foreign or freed.
+#[inline(never)]
+pub fn made(handle: Handle) -> core::result::Result<Arc<Made>, Unusable> {
+    let types = TypeObject::table().lock();
+    types.get(handle).map(|object| Arc::clone(&object.made))
+}
+
+/// The handle of a datatype in the program.
+pub fn handle_of(datatype: &Datatype) -> Handle {
+    let known = match datatype {
+        Datatype::Basic(basic) => abi::CONSTANTS
+            .iter()
+            .find(|constant| constant.name == basic.name())
+            .map(|constant| Handle(constant.value as usize)),
+        Datatype::Derived(_) => {
+            let types = TypeObject::table().lock();
+            let it = types
+                .iter()
+                .find(|(_, object)| object.made.lite.is_same(datatype));
+            it.map(|(handle, _)| handle)
+        }
+    };
+    known.unwrap_or(abi::MPI_DATATYPE_NULL)
+}
+
+/// The predefined datatypes by their place after `MPI_DATATYPE_NULL`.
+fn basics() -> Vec<Option<Option<Datatype>>> {
+    let first = abi::MPI_DATATYPE_NULL.0 as i64 + 1;
+    let mut places = Vec::new();
+    for constant in abi::CONSTANTS
+        .iter()
+        .filter(|it| it.is_handle && it.value >= first)
+    {
+        let place = (constant.value - first) as usize;
+        if places.len() <= place {
+            places.resize(place + 1, None);
+        }
+        // Of a datatype with two names, mpi-lite has one.
+        let known = places[place].take().flatten();
+        let named = || Basic::named(constant.name).map(Datatype::Basic);
+        places[place] = Some(known.or_else(named));
+    }
+    places
+}
+
 /// Gives a new handle to a datatype.
 pub fn register(made: Arc<Made>) -> Handle {
     let attributes = Arc::new(Attributes::new(Owner::Datatype));
-    LIBRARY.types.lock().insert(TypeObject {
+    registry::insert(TypeObject {
         made,
         name: Vec::new(),
         attributes,
@@ -44,7 +124,7 @@ pub fn register(made: Arc<Made>) -> Handle {
 /// The handle of the datatype that a call with the same arguments has made; otherwise makes it.
 /// Such datatypes are never freed.
 pub fn register_once(lite: Datatype, recipe: Recipe) -> Handle {
-    let mut types = LIBRARY.types.lock();
+    let mut types = TypeObject::table().lock();
     let equals = |object: &TypeObject| {
         object
             .made
@@ -91,16 +171,16 @@ pub fn free(datatype: &arg::Datatype) -> Result<()> {
         ));
     }
     attributes(datatype).delete_all(datatype.handle)?;
-    LIBRARY.types.lock().remove(datatype.handle).ok();
+    registry::remove::<TypeObject>(datatype.handle).ok();
     Ok(())
 }
 
 /// The name of a datatype. Predefined ones have MPI's until they get another.
 pub fn name(datatype: &arg::Datatype) -> Vec<u8> {
-    if let Ok(object) = LIBRARY.types.lock().get(datatype.handle) {
+    if let Ok(object) = TypeObject::table().lock().get(datatype.handle) {
         return object.name.clone();
     }
-    let names = LIBRARY.basic_names.lock();
+    let names = BASIC_NAMES.lock();
     let given = names.iter().find(|(known, _)| *known == datatype.handle);
     given.map_or_else(
         || abi::name_of(datatype.handle).unwrap_or_default().into(),
@@ -110,21 +190,21 @@ pub fn name(datatype: &arg::Datatype) -> Vec<u8> {
 
 /// Names a datatype.
 pub fn set_name(datatype: &arg::Datatype, name: Vec<u8>) {
-    if let Ok(object) = LIBRARY.types.lock().get_mut(datatype.handle) {
+    if let Ok(object) = TypeObject::table().lock().get_mut(datatype.handle) {
         object.name = name;
         return;
     }
-    let mut names = LIBRARY.basic_names.lock();
+    let mut names = BASIC_NAMES.lock();
     names.retain(|(known, _)| *known != datatype.handle);
     names.push((datatype.handle, name));
 }
 
 /// The attributes of a datatype. Predefined ones have some too.
 pub fn attributes(datatype: &arg::Datatype) -> Arc<Attributes> {
-    if let Ok(object) = LIBRARY.types.lock().get(datatype.handle) {
+    if let Ok(object) = TypeObject::table().lock().get(datatype.handle) {
         return Arc::clone(&object.attributes);
     }
-    let mut of_basics = LIBRARY.basic_attributes.lock();
+    let mut of_basics = BASIC_ATTRIBUTES.lock();
     if let Some((_, known)) = of_basics
         .iter()
         .find(|(handle, _)| *handle == datatype.handle)

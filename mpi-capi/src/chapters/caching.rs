@@ -4,9 +4,10 @@ use core::ffi::c_int;
 
 use crate::abi;
 use crate::args::*;
+use crate::attributes;
+use crate::attributes::KEYVALS;
 use crate::attributes::{Keyval, Owner};
 use crate::error::Result;
-use crate::global::LIBRARY;
 use crate::types;
 
 mpi! {
@@ -26,7 +27,7 @@ mpi! {
 
     /// Forbids new uses of a key. MPI 5.0, 7.7.2.
     fn MPI_Comm_free_keyval(comm_keyval: InOut<Int>) {
-        LIBRARY.keyvals.lock().free(comm_keyval.value.0, Owner::Comm)?;
+        KEYVALS.lock().free(comm_keyval.value.0, Owner::Comm)?;
         comm_keyval.set(abi::MPI_KEYVAL_INVALID)
     }
 
@@ -56,7 +57,7 @@ mpi! {
 
     /// Forbids new uses of a key. MPI 5.0, 7.7.4.
     fn MPI_Type_free_keyval(type_keyval: InOut<Int>) {
-        LIBRARY.keyvals.lock().free(type_keyval.value.0, Owner::Datatype)?;
+        KEYVALS.lock().free(type_keyval.value.0, Owner::Datatype)?;
         type_keyval.set(abi::MPI_KEYVAL_INVALID)
     }
 
@@ -89,7 +90,7 @@ mpi! {
 
     /// Forbids new uses of a key. MPI 5.0, 7.7.3.
     fn MPI_Win_free_keyval(win_keyval: InOut<Int>) {
-        LIBRARY.keyvals.lock().free(win_keyval.value.0, Owner::Win)?;
+        KEYVALS.lock().free(win_keyval.value.0, Owner::Win)?;
         win_keyval.set(abi::MPI_KEYVAL_INVALID)
     }
 
@@ -104,7 +105,7 @@ pub(super) fn create(
     (copy, delete): (*const core::ffi::c_void, *const core::ffi::c_void),
     extra_state: Address,
 ) -> Result<c_int> {
-    LIBRARY.keyvals.lock().create(Keyval {
+    KEYVALS.lock().create(Keyval {
         owner,
         copy: copy.expose_provenance(),
         delete: delete.expose_provenance(),
@@ -119,7 +120,7 @@ pub(super) fn get_comm_attr(
     attribute_val: OutAddress,
     flag: &Out<Flag>,
 ) -> Result<()> {
-    let value = match LIBRARY.predefined_attribute(key) {
+    let value = match attributes::predefined(key) {
         Some(place) => Some(place.cast()),
         None if key == abi::MPI_APPNUM => None,
         None => comm.attributes.get(key)?,

@@ -11,6 +11,7 @@ use crate::comm::CommObject;
 use crate::errhandler::{self, Serves};
 use crate::error::{Error, Result};
 use crate::global::LIBRARY;
+use crate::registry;
 use crate::session::ProcessSet;
 use crate::types;
 
@@ -340,7 +341,7 @@ fn other_side(comm: &Comm) -> Result<&comm::Group> {
 
 fn duplicate(comm: &Comm) -> Result<Handle> {
     let handle = comm.register(comm.lite.dup()?);
-    let made = LIBRARY.comm(handle).expect("it was just registered");
+    let made = crate::comm::find(handle).expect("it was just registered");
     made.attributes.copy_from(&comm.attributes, comm.handle())?;
     Ok(handle)
 }
@@ -361,7 +362,7 @@ pub(super) fn free(comm: &InOut<Comm>) -> Result<()> {
         ));
     }
     object.attributes.delete_all(object.handle())?;
-    LIBRARY.comms.lock().remove(object.handle()).ok();
+    registry::remove::<std::sync::Arc<CommObject>>(object.handle()).ok();
     comm.set(abi::MPI_COMM_NULL)
 }
 

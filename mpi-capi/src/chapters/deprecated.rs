@@ -4,8 +4,8 @@ use super::caching::{create, get_comm_attr};
 use super::info::{c_len, lookup};
 use crate::abi;
 use crate::args::*;
+use crate::attributes::KEYVALS;
 use crate::attributes::Owner;
-use crate::global::LIBRARY;
 
 mpi! {
     /// Takes an attribute away.
@@ -56,7 +56,7 @@ mpi! {
 
     /// Forbids new uses of a key.
     fn MPI_Keyval_free(keyval: InOut<Int>) {
-        LIBRARY.keyvals.lock().free(keyval.value.0, Owner::Comm)?;
+        KEYVALS.lock().free(keyval.value.0, Owner::Comm)?;
         keyval.set(abi::MPI_KEYVAL_INVALID)
     }
 
