@@ -425,6 +425,14 @@ where
     fn show(c: Self::C, name: &str, line: &mut String) {
         show_address(c.addr(), name, line);
     }
+
+    /// As for the null handle, until the place is read.
+    #[inline]
+    fn note(_c: Self::C, call: &Call) {
+        if let Some(null) = T::NULL {
+            T::note(null, call);
+        }
+    }
 }
 
 impl<W, T> Read<W> for InOut<T>

@@ -15,6 +15,7 @@ use crate::abi::{self, Handle, LAST_RESERVED_HANDLE};
 use crate::args::{Out, Slot, Stored, append};
 use crate::comm::{CommObject, CommRef};
 use crate::entry::{Arg, Declarator, Large, Read, Small, Value};
+use crate::errhandler::{Attached, OF_NO_FILE};
 use crate::error::{Error, Result};
 use crate::handle::{Kind, Unusable};
 use crate::info::InfoObject;
@@ -25,6 +26,7 @@ use crate::reduce;
 use crate::registry::{self, Registered, registered};
 use crate::session::SessionObject;
 use crate::types::{self, Made};
+use crate::win::{FileObject, WinObject};
 
 /// A communicator that exists.
 #[derive(Debug, Clone)]
@@ -87,9 +89,13 @@ pub struct LateDatatype {
 #[derive(Debug, Clone, Copy)]
 pub struct Errhandler(pub Handle);
 
-/// `MPI_FILE_NULL`: there are no other files yet.
-#[derive(Debug, Clone, Copy)]
-pub struct File(pub Handle);
+/// A file that exists, or `MPI_FILE_NULL`.
+#[derive(Debug, Clone)]
+pub struct File {
+    /// The handle in the program.
+    pub handle: Handle,
+    object: Option<Arc<FileObject>>,
+}
 
 impl Object for comm::Group {
     const KIND: Kind = Kind::Group;
@@ -146,9 +152,13 @@ pub struct Session {
     object: Arc<SessionObject>,
 }
 
-/// `MPI_WIN_NULL`: there are no other windows yet.
-#[derive(Debug, Clone, Copy)]
-pub struct Win(pub Handle);
+/// A window that exists.
+#[derive(Debug, Clone)]
+pub struct Win {
+    /// The handle in the program.
+    pub handle: Handle,
+    object: Arc<WinObject>,
+}
 
 macro_rules! objects {
     ($(
@@ -197,7 +207,7 @@ objects! {
     Datatype = "MPI_Datatype" or MPI_DATATYPE_NULL, |_, _| {};
     LateDatatype = "MPI_Datatype" or MPI_DATATYPE_NULL, |_, _| {};
     Errhandler = "MPI_Errhandler" or MPI_ERRHANDLER_NULL, |_, _| {};
-    File = "MPI_File" or MPI_FILE_NULL, |_, _| {};
+    File = "MPI_File" or MPI_FILE_NULL, |handle, call| call.note_file(handle);
     Group = "MPI_Group" or MPI_GROUP_NULL, |_, _| {};
     LateGroup = "MPI_Group" or MPI_GROUP_NULL, |_, _| {};
     PeerComm = "MPI_Comm" or MPI_COMM_NULL, |_, _| {}, false;
@@ -208,7 +218,7 @@ objects! {
     FirstErrhandler = "MPI_Errhandler" or MPI_ERRHANDLER_NULL,
         |handle, call| call.note_handler(handle);
     Session = "MPI_Session" or MPI_SESSION_NULL, |handle, call| call.note_object(handle);
-    Win = "MPI_Win" or MPI_WIN_NULL, |_, _| {};
+    Win = "MPI_Win" or MPI_WIN_NULL, |handle, call| call.note_object(handle);
 }
 
 /// Appends the name of a predefined object, or `name=handle`.
@@ -496,20 +506,38 @@ impl<W> Read<W> for Message {
 impl<W> Read<W> for File {
     unsafe fn read(c: Handle, name: &'static str, _call: &Call) -> Result<Self> {
         let refuse = |what| Error::of_handle(name, what, abi::MPI_ERR_FILE);
-        match c {
-            abi::MPI_FILE_NULL => Ok(Self(c)),
-            _ => Err(refuse(Unusable::Foreign(c))),
-        }
+        let object = match c {
+            abi::MPI_FILE_NULL => None,
+            _ => Some(registry::get(c).map_err(refuse)?),
+        };
+        Ok(Self { handle: c, object })
+    }
+}
+
+impl File {
+    /// The error handler in charge.
+    pub fn errhandler(&self) -> &Attached {
+        let object = self.object.as_deref();
+        object.map_or(&OF_NO_FILE, |object| &object.errhandler)
     }
 }
 
 impl<W> Read<W> for Win {
     unsafe fn read(c: Handle, name: &'static str, _call: &Call) -> Result<Self> {
         let refuse = |what| Error::of_handle(name, what, abi::MPI_ERR_WIN);
-        match c {
-            abi::MPI_WIN_NULL => Ok(Self(c)),
-            _ => Err(refuse(Unusable::Foreign(c))),
-        }
+        let object = match c {
+            abi::MPI_WIN_NULL => return Err(refuse(Unusable::Null("MPI_WIN_NULL"))),
+            _ => registry::get(c).map_err(refuse)?,
+        };
+        Ok(Self { handle: c, object })
+    }
+}
+
+impl Deref for Win {
+    type Target = WinObject;
+
+    fn deref(&self) -> &WinObject {
+        &self.object
     }
 }
 
@@ -564,5 +592,108 @@ impl<W> Read<W> for Info {
             .get(c)
             .map(|_| Self(c))
             .map_err(refuse)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::args::{FileName, InOut};
+    use crate::entry::Symbol;
+    use crate::errhandler::{self, Serves};
+
+    static SYMBOL: Symbol = Symbol::new("MPI_Anything");
+
+    /// What the handler was given last.
+    static OBJECT: AtomicUsize = AtomicUsize::new(0);
+    static CODE: AtomicI32 = AtomicI32::new(0);
+
+    unsafe extern "C-unwind" fn keep(object: *mut Handle, code: *mut c_int) {
+        // SAFETY: both are there while a handler runs.
+        let (object, code) = unsafe { (*object, *code) };
+        OBJECT.store(object.0, Ordering::Relaxed);
+        CODE.store(code, Ordering::Relaxed);
+    }
+
+    fn handler(serves: Serves) -> Handle {
+        errhandler::create(keep as *const core::ffi::c_void, serves).expect("it is not null")
+    }
+
+    /// Fails a call with these notes; returns its code, and the object that the handler got.
+    fn fail(class: c_int, note: impl FnOnce(&Call)) -> (c_int, Handle) {
+        OBJECT.store(0, Ordering::Relaxed);
+        CODE.store(class, Ordering::Relaxed);
+        let call = Call::enter(&SYMBOL);
+        note(&call);
+        let code = call.raise(Error::new(class, "it failed"), &|_| {});
+        assert_eq!(CODE.load(Ordering::Relaxed), code);
+        (code, Handle(OBJECT.load(Ordering::Relaxed)))
+    }
+
+    #[test]
+    fn a_call_on_a_window_or_file_goes_to_its_handler() {
+        let comm = |call: &Call| <Comm as Arg<Small>>::note(abi::MPI_COMM_WORLD, call);
+        let note_win = |win| move |call: &Call| <Win as Arg<Small>>::note(win, call);
+        let note_file = |file| move |call: &Call| <File as Arg<Small>>::note(file, call);
+
+        let win = registry::insert(Arc::new(WinObject::new()));
+        let call = Call::enter(&SYMBOL);
+        // SAFETY: a handle is no pointer.
+        let object = unsafe { <Win as Read<Small>>::read(win, "win", &call) }.expect("it exists");
+        assert_eq!(object.errhandler.get(), abi::MPI_ERRORS_ARE_FATAL);
+        object.errhandler.set(handler(Serves::Win));
+        let failed = fail(abi::MPI_ERR_RMA_SYNC, note_win(win));
+        assert_eq!(failed, (abi::MPI_ERR_RMA_SYNC, win));
+
+        // A file begins with the handler of MPI_FILE_NULL, which returns errors at first.
+        let file = registry::insert(Arc::new(FileObject::new()));
+        let none = Handle(0);
+        assert_eq!(
+            fail(abi::MPI_ERR_IO, note_file(file)),
+            (abi::MPI_ERR_IO, none)
+        );
+        // SAFETY: a handle is no pointer.
+        let object = unsafe { <File as Read<Small>>::read(file, "fh", &call) }.expect("it exists");
+        object.errhandler().set(handler(Serves::File));
+        assert_eq!(
+            fail(abi::MPI_ERR_IO, note_file(file)),
+            (abi::MPI_ERR_IO, file)
+        );
+
+        // Without a file, or with one that is gone, it is that of MPI_FILE_NULL; also of a call
+        // that opens one by a communicator.
+        OF_NO_FILE.set(handler(Serves::File));
+        let expected = (abi::MPI_ERR_AMODE, abi::MPI_FILE_NULL);
+        let later = registry::insert(Arc::new(FileObject::new()));
+        assert_eq!(
+            fail(abi::MPI_ERR_IO, note_file(later)),
+            (abi::MPI_ERR_IO, later)
+        );
+        registry::remove::<Arc<FileObject>>(file).expect("it exists");
+        for gone in [file, abi::MPI_FILE_NULL, win, Handle(0xdead_beef)] {
+            assert_eq!(fail(expected.0, note_file(gone)), expected);
+        }
+        let name = core::ptr::null();
+        let open = |call: &Call| {
+            comm(call);
+            <FileName<'_> as Arg<Small>>::note(name, call);
+        };
+        assert_eq!(fail(expected.0, open), expected);
+        let close = |call: &Call| <InOut<File> as Arg<Small>>::note(core::ptr::null_mut(), call);
+        assert_eq!(fail(expected.0, close), expected);
+        OF_NO_FILE.set(abi::MPI_ERRORS_RETURN);
+    }
+
+    #[test]
+    fn each_function_of_files_names_a_file() {
+        let functions = crate::chapters::CHAPTERS.iter().flat_map(|it| it.entries());
+        let of_files = functions.filter(|it| it.name.starts_with("MPI_File_"));
+        for function in of_files.filter(|it| it.returns == "int") {
+            let marks = ["MPI_File ", "filename", "MPI_File_errhandler_function"];
+            let is_marked = marks.iter().any(|mark| function.parameters.contains(mark));
+            assert!(is_marked, "{}", function.name);
+        }
     }
 }

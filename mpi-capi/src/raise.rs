@@ -10,13 +10,17 @@ use parking_lot::Mutex;
 
 use crate::abi::{self, Handle};
 use crate::codes;
-use crate::comm;
+use crate::comm::{self, CommObject};
 use crate::entry::Symbol;
 use crate::errhandler;
 use crate::error::{Cause, Error, Result};
 use crate::events;
 use crate::global::{LIBRARY, Stage, Thread};
-use crate::session;
+use crate::handle::{Key, Kind};
+use crate::object::Object;
+use crate::registry::Registered;
+use crate::session::SessionObject;
+use crate::win::{FileObject, WinObject};
 
 /// One running call of a C function.
 #[derive(Debug)]
@@ -54,10 +58,18 @@ impl Call {
         }
     }
 
-    /// Notes the communicator or session whose error handler is in charge.
+    /// Notes the object whose error handler is in charge.
     #[inline]
     pub fn note_object(&self, object: Handle) {
         self.object.set(Some(object));
+    }
+
+    /// Notes the file whose error handler is in charge: that of `MPI_FILE_NULL` if it is none.
+    /// Source: MPI 5.0, 14.7.
+    #[inline]
+    pub fn note_file(&self, file: Handle) {
+        let is_made = Key::kind_of(file) == Some(Kind::File);
+        self.note_object(if is_made { file } else { abi::MPI_FILE_NULL });
     }
 
     /// Notes the error handler that is in charge if the call is made on no object.
@@ -161,13 +173,6 @@ impl Call {
             // MPI 5.0, 15.3.10: the tool interface returns codes and calls no handler.
             return None;
         }
-        if self.symbol.name.starts_with("MPI_File_") {
-            // MPI 5.0, 14.7: without a file it is that of MPI_FILE_NULL. There are no others yet.
-            return Some(InCharge {
-                handler: errhandler::OF_NO_FILE.get(),
-                object: abi::MPI_FILE_NULL,
-            });
-        }
         let noted = error.comm().or_else(|| self.object.get());
         let noted = noted.and_then(InCharge::of);
         Some(noted.unwrap_or_else(handler_of_no_object))
@@ -241,23 +246,41 @@ impl InCharge {
 
     /// The handler of an object of any kind, or a handler itself. `None` if it is neither.
     fn of(noted: Handle) -> Option<Self> {
-        if let Ok(comm) = comm::find(noted) {
-            return Some(Self {
-                handler: comm.errhandler.get(),
-                object: comm.handle(),
-            });
+        match Key::kind_of(noted) {
+            Some(Kind::Comm) => Self::of_object::<Arc<CommObject>>(noted),
+            Some(Kind::Session) => Self::of_object::<Arc<SessionObject>>(noted),
+            Some(Kind::Win) => Self::of_object::<Arc<WinObject>>(noted),
+            Some(Kind::File) => {
+                let of_file = Self::of_object::<Arc<FileObject>>(noted);
+                Some(of_file.unwrap_or_else(Self::of_no_file))
+            }
+            None if noted == abi::MPI_FILE_NULL => Some(Self::of_no_file()),
+            _ => Self::of_predefined(noted).or_else(|| Self::itself(noted)),
         }
-        if let Ok(session) = session::find(noted) {
-            return Some(Self {
-                handler: session.errhandler.get(),
-                object: noted,
-            });
-        }
-        let null = errhandler::null_object(noted)?;
-        Some(Self {
-            handler: noted,
-            object: null,
-        })
+    }
+
+    /// The handler of an object that the program made.
+    fn of_object<T: Registered>(object: Handle) -> Option<Self> {
+        let handler = T::table().lock().get(object).ok()?.handler()?;
+        Some(Self { handler, object })
+    }
+
+    /// The handler of a communicator that every process has.
+    fn of_predefined(object: Handle) -> Option<Self> {
+        let handler = comm::find(object).ok()?.handler()?;
+        Some(Self { handler, object })
+    }
+
+    /// The handler of calls that belong to files but to no file that exists.
+    fn of_no_file() -> Self {
+        let (handler, object) = (errhandler::OF_NO_FILE.get(), abi::MPI_FILE_NULL);
+        Self { handler, object }
+    }
+
+    /// A handler, for what the call makes.
+    fn itself(handler: Handle) -> Option<Self> {
+        let object = errhandler::null_object(handler)?;
+        Some(Self { handler, object })
     }
 }
 
@@ -374,9 +397,9 @@ impl Drop for Under<'_> {
 /// written for either are served: if `MPI_COMM_SELF` still has the handler that it started with,
 /// the other decides. Source: MPI 5.0, 9.3.
 fn handler_of_no_object() -> InCharge {
-    let [own, world] = [abi::MPI_COMM_SELF, abi::MPI_COMM_WORLD].map(|handle| InCharge {
-        handler: comm::find(handle).map_or(abi::MPI_ERRORS_ARE_FATAL, |comm| comm.errhandler.get()),
-        object: handle,
+    let [own, world] = [abi::MPI_COMM_SELF, abi::MPI_COMM_WORLD].map(|object| {
+        let handler = abi::MPI_ERRORS_ARE_FATAL;
+        InCharge::of_predefined(object).unwrap_or(InCharge { handler, object })
     });
     if own.handler == abi::MPI_ERRORS_ARE_FATAL {
         world

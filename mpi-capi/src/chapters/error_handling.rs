@@ -70,7 +70,7 @@ mpi! {
 
     /// Calls the error handler of a file. MPI 5.0, 9.5.
     fn MPI_File_call_errhandler(fh: File, errorcode: Int) {
-        call_handler(errhandler::OF_NO_FILE.get(), fh.0, errorcode.0)
+        call_handler(fh.errhandler().get(), fh.handle, errorcode.0)
     }
 
     /// Makes an error handler for files. MPI 5.0, 9.3.3.
@@ -82,17 +82,15 @@ mpi! {
 
     /// The error handler of a file; that of `MPI_FILE_NULL` is the default one. MPI 5.0, 9.3.3.
     fn MPI_File_get_errhandler(file: File, errhandler: Out<Errhandler>) {
-        let _ = file;
-        let handler = errhandler::OF_NO_FILE.get();
+        let handler = file.errhandler().get();
         errhandler::hold(handler);
         errhandler.set(handler)
     }
 
     /// Puts an error handler in charge of a file. MPI 5.0, 9.3.3.
     fn MPI_File_set_errhandler(file: File, errhandler: Errhandler) {
-        let _ = file;
         errhandler::check(errhandler.0, Serves::File)?;
-        errhandler::OF_NO_FILE.set(errhandler.0);
+        file.errhandler().set(errhandler.0);
         Ok(())
     }
 
