@@ -8,12 +8,14 @@ use mpi_lite::engine::Program;
 use mpi_lite::ids::Context;
 
 use crate::abi;
-use crate::comm::{self, CommObject};
+use crate::calls::record;
+use crate::chapters;
 use crate::global::LIBRARY;
+use crate::objects::comm::{self, CommObject};
 use crate::python;
-use crate::record::shows_arguments;
 use crate::registry::Registered;
 use crate::stack;
+use crate::symbol::shows_arguments;
 
 /// The program that is linked with this library.
 #[derive(Debug)]
@@ -23,7 +25,8 @@ impl Program for Caller {
     fn describe_call(&self, thread: &mut ThreadState) {
         let callers = stack::callers();
         let running = callers.running.as_ref();
-        let kept = running.and_then(|running| LIBRARY.last().arguments(running));
+        let kept =
+            running.and_then(|it| record::arguments(it, |name| Some(chapters::entry(name)?.show)));
         // Without exported names, in a static library, what was entered last is the best guess.
         let last = || LIBRARY.last().called().map(|symbol| symbol.name.to_owned());
         if let Some(call) = running.map(|running| running.name.clone()).or_else(last) {

@@ -21,13 +21,13 @@ use mpi_lite::ids::Context;
 use parking_lot::Mutex;
 
 use crate::abi::{self, Handle};
-use crate::comm;
+use crate::callback::{Callback, call_program};
 use crate::error::{Cause, Error, Result};
 use crate::event_types::{BEGIN, END, OPERATIONS, ROOM, TYPES, size_of_element};
 use crate::global::{LIBRARY, Thread};
 use crate::handle::Kind;
 use crate::object::Object;
-use crate::panic::{Callback, call_program};
+use crate::objects::comm;
 use crate::variables::{Tools, tools};
 
 /// Something that happened.

@@ -15,12 +15,11 @@ use mpi_lite::boot::state::FailedCall;
 use mpi_lite::world::Process;
 use parking_lot::Mutex;
 
-use crate::entry::Symbol;
-use crate::lifetime::Uses;
-use crate::panic::Callback;
-use crate::record::Last;
+use crate::abi::Handle;
+use crate::callback::{self, Callback};
 use crate::stack;
 use crate::stdio;
+use crate::symbol::Symbol;
 
 /// Whether MPI can be called: in the world model or in a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,12 +72,86 @@ impl Thread {
     }
 }
 
+/// What a message is made of.
+#[derive(Debug, Clone, Copy)]
+pub struct What {
+    /// The number of elements.
+    pub count: i64,
+    /// What they are.
+    pub datatype: Handle,
+}
+
+/// The record of a blocking send. It is kept only when the call may wait: most calls do not, and
+/// what a send writes before its message delays the message.
+#[derive(Debug, Clone, Copy)]
+pub struct Transfer {
+    /// The message.
+    pub what: What,
+    /// The receiver.
+    pub dest: c_int,
+    /// The tag.
+    pub tag: c_int,
+}
+
+/// What was entered last by any thread: a static symbol, or a record, with bits of its kind.
+#[derive(Debug)]
+pub struct Last(AtomicPtr<u8>);
+
+/// Bits of the word that name a record, and the record of a transfer. Records and symbols lie at
+/// addresses that are multiples of four.
+const RECORD: usize = 1;
+const TRANSFER: usize = 2;
+const BITS: usize = RECORD | TRANSFER;
+
+impl Last {
+    /// Nothing was entered.
+    pub const fn nothing() -> Self {
+        Self(AtomicPtr::new(core::ptr::null_mut()))
+    }
+
+    /// Notes a symbol.
+    #[inline]
+    pub fn set(&self, symbol: &'static Symbol) {
+        let symbol = core::ptr::from_ref(symbol).cast_mut().cast();
+        self.0.store(symbol, Ordering::Relaxed);
+    }
+
+    /// Notes a record. Its call ends without a word: nobody but its thread reads it, inside.
+    #[inline]
+    pub fn set_record<A>(&self, record: &A) {
+        let record: *mut u8 = core::ptr::from_ref(record).cast_mut().cast();
+        self.0.store(record.wrapping_add(RECORD), Ordering::Relaxed);
+    }
+
+    /// Notes the record of a transfer that is about to wait.
+    pub fn set_transfer(&self, transfer: &Transfer) {
+        let record: *mut u8 = core::ptr::from_ref(transfer).cast_mut().cast();
+        self.0
+            .store(record.wrapping_add(TRANSFER), Ordering::Relaxed);
+    }
+
+    /// The symbol that was entered last, if it keeps no records.
+    pub fn called(&self) -> Option<&'static Symbol> {
+        let word = self.0.load(Ordering::Relaxed);
+        if word.addr() & BITS != 0 {
+            return None;
+        }
+        // SAFETY: it is null or the address of a static symbol, stored by `set`.
+        unsafe { word.cast::<Symbol>().as_ref() }
+    }
+
+    /// The address of the record that was noted last, and whether it is that of a transfer.
+    pub fn record(&self) -> Option<(*const u8, bool)> {
+        let word = self.0.load(Ordering::Relaxed);
+        let kind = word.addr() & BITS;
+        (kind != 0).then(|| (word.wrapping_sub(kind).cast_const(), kind == TRANSFER))
+    }
+}
+
 /// Everything that outlives a call.
 #[derive(Debug)]
 pub struct Library {
     pub(crate) stage: AtomicU8,
-    /// What uses MPI in this process.
-    pub(crate) uses: Mutex<Uses>,
     /// The stage of the world model.
     pub(crate) world_stage: AtomicU8,
     /// What was entered last: what a panic or the report of a job that hangs names.
@@ -87,8 +160,6 @@ pub struct Library {
     pub failed_call: Mutex<Option<FailedCall>>,
     /// The reduction that was entered last: it may call an operator of the program.
     reduction: AtomicPtr<Symbol>,
-    /// The function of the program that runs inside that call, from 1: `Callback`; 0 for none.
-    pub callback: AtomicU8,
     /// The process, from the first initialization on.
     pub(crate) process: OnceLock<Process>,
     /// The thread that aborts the job, and the exit status of this process.
@@ -102,12 +173,10 @@ pub struct Library {
 /// The library's state. Everything else hangs on the `Process` in it.
 pub static LIBRARY: Library = Library {
     stage: AtomicU8::new(Stage::Before as u8),
-    uses: Mutex::new(Uses::NONE),
     world_stage: AtomicU8::new(Stage::Before as u8),
     last: Last::nothing(),
     failed_call: Mutex::new(None),
     reduction: AtomicPtr::new(core::ptr::null_mut()),
-    callback: AtomicU8::new(0),
     process: OnceLock::new(),
     ending: OnceLock::new(),
     threads: OnceLock::new(),
@@ -163,7 +232,7 @@ impl Library {
 
     /// The reduction that has called an operator of the program, which runs.
     fn reduction(&self) -> Option<String> {
-        let runs = self.callback.load(Ordering::Relaxed) == Callback::Operator as u8 + 1;
+        let runs = callback::running() == Some(Callback::Operator);
         let symbol = self.reduction.load(Ordering::Relaxed);
         // SAFETY: it is null or the address of a static, stored by `note_reduction`.
         let symbol = unsafe { symbol.as_ref() }.filter(|_| runs);

@@ -20,20 +20,22 @@ use core::sync::atomic::Ordering;
 use std::sync::Arc;
 
 use mpi_lite::world::Process;
+use parking_lot::Mutex;
 
 use crate::abi::{self, Handle};
-use crate::comm::{self, CommObject};
 use crate::describe::Caller;
 use crate::error::{Cause, Error, Result};
 use crate::events;
 use crate::global::{LIBRARY, Library, Stage, Thread};
+use crate::objects::attributes;
+use crate::objects::comm::{self, CommObject};
+use crate::objects::session::SessionObject;
 use crate::registry;
-use crate::session::SessionObject;
-use crate::{attributes, codes, panic, raise};
+use crate::{codes, panic, raise};
 
 /// What uses MPI in this process, and whether it has a part in the job.
 #[derive(Debug)]
-pub struct Uses {
+struct Uses {
     is_in_world: bool,
     sessions: usize,
     membership: Membership,
@@ -56,7 +58,7 @@ enum Membership {
 
 impl Uses {
     /// Nothing uses MPI yet.
-    pub const NONE: Self = Self {
+    const NONE: Self = Self {
         is_in_world: false,
         sessions: 0,
         membership: Membership::None,
@@ -67,6 +69,8 @@ impl Uses {
         self.is_in_world || self.sessions > 0
     }
 }
+
+static USES: Mutex<Uses> = Mutex::new(Uses::NONE);
 
 const INIT_TWICE: &str = "MPI is initialized already";
 const INIT_AFTER_FINALIZE: &str = "MPI was finalized and cannot be initialized again";
@@ -87,7 +91,7 @@ impl Library {
     /// It is not the first time, or mpi-lite cannot start.
     pub fn init(&self, thread_level: c_int) -> Result<()> {
         self.check_process()?;
-        let uses = &mut *self.uses.lock();
+        let uses = &mut *USES.lock();
         match self.world_stage() {
             Stage::Before => {}
             Stage::After => return Err(Error::new(abi::MPI_ERR_OTHER, INIT_AFTER_FINALIZE)),
@@ -131,14 +135,14 @@ impl Library {
             comm.attributes.delete_all(comm.handle())?;
         }
         let survives = !raise::is_fatal_without_object();
-        let has_sessions = self.uses.lock().sessions > 0;
+        let has_sessions = USES.lock().sessions > 0;
         let left = match has_sessions {
             true => Ok(()),
             false => self.process().finalize("MPI_Finalize", survives),
         };
         // An error that is fatal still has a job to end.
         if left.is_ok() || survives {
-            let uses = &mut *self.uses.lock();
+            let uses = &mut *USES.lock();
             uses.is_in_world = false;
             if !has_sessions {
                 uses.membership = Membership::Left;
@@ -156,7 +160,7 @@ impl Library {
     /// mpi-lite cannot start.
     pub fn open_session(&self, errhandler: Handle, thread_level: c_int) -> Result<Handle> {
         self.check_process()?;
-        let uses = &mut *self.uses.lock();
+        let uses = &mut *USES.lock();
         self.join(uses)?;
         if !std::mem::replace(&mut uses.leaves_at_exit, true) {
             // SAFETY: the function takes nothing and does not unwind. If there is no memory for it
@@ -177,7 +181,7 @@ impl Library {
 
     /// Ends a session, which exists. Source: MPI 5.0, 11.3.1.
     pub fn close_session(&self, handle: Handle) {
-        let uses = &mut *self.uses.lock();
+        let uses = &mut *USES.lock();
         let closed = registry::remove::<Arc<SessionObject>>(handle);
         // Another thread may have ended it meanwhile.
         if closed.is_ok() {
@@ -248,7 +252,7 @@ impl Library {
 /// Leaves the job at the exit of a program that has used sessions.
 extern "C" fn leave_at_exit() {
     // A thread that is in a call of MPI now uses MPI.
-    let Some(mut uses) = LIBRARY.uses.try_lock() else {
+    let Some(mut uses) = USES.try_lock() else {
         return;
     };
     if uses.is_any() || matches!(LIBRARY.stage(), Stage::Forked | Stage::Ending) {

@@ -10,17 +10,17 @@ use parking_lot::Mutex;
 
 use crate::abi::{self, Handle};
 use crate::codes;
-use crate::comm::{self, CommObject};
-use crate::entry::Symbol;
-use crate::errhandler;
 use crate::error::{Cause, Error, Result};
 use crate::events;
 use crate::global::{LIBRARY, Stage, Thread};
 use crate::handle::{Key, Kind};
 use crate::object::Object;
+use crate::objects::comm::{self, CommObject};
+use crate::objects::errhandler;
+use crate::objects::session::SessionObject;
+use crate::objects::win::{FileObject, WinObject};
 use crate::registry::Registered;
-use crate::session::SessionObject;
-use crate::win::{FileObject, WinObject};
+use crate::symbol::Symbol;
 
 /// One running call of a C function.
 #[derive(Debug)]
@@ -91,12 +91,13 @@ impl Call {
         check_stage()
     }
 
-    /// The result of a function without a body.
+    /// The result of a function without a body; `code_of` returns the code that names it.
     ///
     /// # Errors
     /// Always.
-    pub fn unsupported(&self) -> Result<()> {
-        Err(Cause::Unsupported.into())
+    pub fn unsupported(&self, code_of: fn(&str) -> c_int) -> Result<()> {
+        let code = code_of(self.symbol.name);
+        Err(Cause::Unsupported { code }.into())
     }
 
     /// Ends a call that may not go on: MPI does not run, or a tool watches and the call is to be
@@ -127,7 +128,7 @@ impl Call {
         if in_charge.is_some_and(InCharge::is_fatal) {
             self.stop(&error, show)
         }
-        if error.is_unsupported() && is_first_of_host() && self.is_first_time() {
+        if error.of_missing().is_some() && is_first_of_host() && self.is_first_time() {
             // Programs that get errors back seldom tell which function it was.
             LIBRARY.print(&self.line(&error, show));
         }
@@ -157,10 +158,7 @@ impl Call {
     fn code_of(&self, error: &Error) -> c_int {
         let class = error.class();
         match class {
-            _ if !self.symbol.name.starts_with("MPI_T_") => match error.is_unsupported() {
-                true => codes::of_missing(self.symbol.name),
-                false => class,
-            },
+            _ if !self.symbol.is_of_tools => error.of_missing().unwrap_or(class),
             abi::MPI_ERR_ARG | abi::MPI_ERR_BUFFER | abi::MPI_ERR_COUNT => abi::MPI_T_ERR_INVALID,
             abi::MPI_ERR_UNSUPPORTED_OPERATION => abi::MPI_T_ERR_NOT_SUPPORTED,
             _ => class,
@@ -169,7 +167,7 @@ impl Call {
 
     /// The handler in charge; none where errors are only returned.
     fn in_charge(&self, error: &Error) -> Option<InCharge> {
-        if self.symbol.name.starts_with("MPI_T_") {
+        if self.symbol.is_of_tools {
             // MPI 5.0, 15.3.10: the tool interface returns codes and calls no handler.
             return None;
         }

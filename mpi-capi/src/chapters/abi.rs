@@ -10,16 +10,16 @@ use parking_lot::Mutex;
 use super::info::insert;
 use crate::abi::{self, Handle, LAST_RESERVED_HANDLE};
 use crate::args::*;
-use crate::comm::CommObject;
-use crate::errhandler::ErrhandlerObject;
 use crate::error::{Error, Result};
 use crate::handle::{Key, Kind};
-use crate::info::InfoObject;
 use crate::object::Object;
+use crate::objects::comm::CommObject;
+use crate::objects::errhandler::ErrhandlerObject;
+use crate::objects::info::InfoObject;
+use crate::objects::session::SessionObject;
+use crate::objects::types::TypeObject;
+use crate::objects::win::{FileObject, WinObject};
 use crate::registry::Registered;
-use crate::session::SessionObject;
-use crate::types::TypeObject;
-use crate::win::{FileObject, WinObject};
 
 /// What the program has set for its Fortran compiler. Source: MPI 5.0, chapter 20.
 #[derive(Debug)]

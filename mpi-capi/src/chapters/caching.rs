@@ -4,11 +4,11 @@ use core::ffi::c_int;
 
 use crate::abi;
 use crate::args::*;
-use crate::attributes;
-use crate::attributes::KEYVALS;
-use crate::attributes::{Keyval, Owner};
 use crate::error::Result;
-use crate::types;
+use crate::objects::attributes;
+use crate::objects::attributes::KEYVALS;
+use crate::objects::attributes::{Keyval, Owner};
+use crate::objects::types;
 
 mpi! {
     /// Makes an attribute key for communicators. MPI 5.0, 7.7.2.

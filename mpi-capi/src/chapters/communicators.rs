@@ -7,13 +7,13 @@ use mpi_lite::world::hardware;
 
 use crate::abi::{self, Handle};
 use crate::args::*;
-use crate::comm::CommObject;
-use crate::errhandler::{self, Serves};
 use crate::error::{Error, Result};
 use crate::global::LIBRARY;
+use crate::objects::comm::CommObject;
+use crate::objects::errhandler::{self, Serves};
+use crate::objects::session::ProcessSet;
+use crate::objects::types;
 use crate::registry;
-use crate::session::ProcessSet;
-use crate::types;
 
 mpi! {
     /// Compares two communicators. MPI 5.0, 7.4.1.
@@ -341,7 +341,7 @@ fn other_side(comm: &Comm) -> Result<&comm::Group> {
 
 fn duplicate(comm: &Comm) -> Result<Handle> {
     let handle = comm.register(comm.lite.dup()?);
-    let made = crate::comm::find(handle).expect("it was just registered");
+    let made = crate::objects::comm::find(handle).expect("it was just registered");
     made.attributes.copy_from(&comm.attributes, comm.handle())?;
     Ok(handle)
 }
@@ -349,7 +349,7 @@ fn duplicate(comm: &Comm) -> Result<Handle> {
 fn start_dup(comm: Comm, newcomm: &Out<Comm>) -> Result<Handle> {
     newcomm.set(abi::MPI_COMM_NULL)?;
     let started = CommObject::start_dup(comm.0, newcomm.later())?;
-    Ok(crate::request::handle_of(started))
+    Ok(crate::objects::request::handle_of(started))
 }
 
 /// Deletes a communicator's attributes and gives its handle up.

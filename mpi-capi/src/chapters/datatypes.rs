@@ -6,11 +6,11 @@ use mpi_lite::data::{self, Block};
 
 use crate::abi::{self, Handle};
 use crate::args::*;
+use crate::calls::external;
+use crate::calls::grids;
 use crate::error::{Error, Result};
-use crate::external;
-use crate::grids;
-use crate::recipe::Recipe;
-use crate::types;
+use crate::objects::recipe::Recipe;
+use crate::objects::types;
 
 mpi! {
     /// The address of a place as a number. MPI 5.0, 5.1.5.

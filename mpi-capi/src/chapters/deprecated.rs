@@ -4,8 +4,8 @@ use super::caching::{create, get_comm_attr};
 use super::info::{c_len, lookup};
 use crate::abi;
 use crate::args::*;
-use crate::attributes::KEYVALS;
-use crate::attributes::Owner;
+use crate::objects::attributes::KEYVALS;
+use crate::objects::attributes::Owner;
 
 mpi! {
     /// Takes an attribute away.

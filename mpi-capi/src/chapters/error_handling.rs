@@ -4,9 +4,10 @@ use core::ffi::c_int;
 
 use crate::abi::{self, Handle};
 use crate::args::*;
-use crate::codes::CODES;
-use crate::errhandler::{self, Serves};
+use crate::codes::{self, CODES};
 use crate::error::{Cause, Error, Result};
+use crate::missing;
+use crate::objects::errhandler::{self, Serves};
 
 mpi! {
     /// Adds an error class. MPI 5.0, 9.5.
@@ -16,6 +17,9 @@ mpi! {
 
     /// Adds an error code to a class. MPI 5.0, 9.5.
     fn MPI_Add_error_code(errorclass: Int, errorcode: Out<Int>) {
+        if missing::function(errorclass.0).is_some() {
+            return Err(codes::no_class());
+        }
         let code = CODES.lock().add_code(errorclass.0)?;
         errorcode.set(code)
     }
@@ -58,13 +62,13 @@ mpi! {
 
     /// The class of an error code. MPI 5.0, 9.4.
     fn MPI_Error_class(errorcode: Int, errorclass: Out<Int>) {
-        let class = CODES.lock().class_of(errorcode.0)?;
+        let class = class_of(errorcode.0)?;
         errorclass.set(class)
     }
 
     /// The text of an error code. MPI 5.0, 9.3.4.
     fn MPI_Error_string(errorcode: Int, string: TextOut, resultlen: Out<Int>) {
-        let text = CODES.lock().text_of(errorcode.0)?;
+        let text = text_of(errorcode.0)?;
         resultlen.set(string.set(&text, abi::MPI_MAX_ERROR_STRING as usize)?)
     }
 
@@ -158,14 +162,29 @@ fn call_handler(handler: Handle, object: Handle, code: c_int) -> Result<()> {
     }
 }
 
+/// The class of a code.
+fn class_of(code: c_int) -> Result<c_int> {
+    match missing::function(code) {
+        Some(_) => Ok(abi::MPI_ERR_UNSUPPORTED_OPERATION),
+        None => CODES.lock().class_of(code),
+    }
+}
+
+/// The text of a code.
+fn text_of(code: c_int) -> Result<Vec<u8>> {
+    match missing::function(code) {
+        Some(function) => Ok(missing::text_of(function).into_bytes()),
+        None => CODES.lock().text_of(code),
+    }
+}
+
 /// The error of a program that raises `code`.
 fn raised(code: c_int) -> Error {
-    let codes = CODES.lock();
-    let text = match codes.text_of(code) {
+    let text = match text_of(code) {
         Ok(text) if text.is_empty() => String::from("it has no text"),
         Ok(text) => String::from_utf8_lossy(&text).escape_debug().to_string(),
         Err(_) => String::from("there is no such code"),
     };
-    let class = codes.class_of(code).unwrap_or(code);
+    let class = class_of(code).unwrap_or(code);
     Cause::Raised { code, class, text }.into()
 }

@@ -8,8 +8,8 @@ use crate::abi::{self, Handle};
 use crate::args::*;
 use crate::error::{Error, Result};
 use crate::global::LIBRARY;
+use crate::objects::session::ProcessSet;
 use crate::registry;
-use crate::session::ProcessSet;
 
 mpi! {
     /// Compares two groups. MPI 5.0, 7.3.1.

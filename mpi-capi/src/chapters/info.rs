@@ -3,7 +3,7 @@
 use crate::abi;
 use crate::args::*;
 use crate::error::{Error, Result};
-use crate::info::InfoObject;
+use crate::objects::info::InfoObject;
 use crate::registry;
 
 mpi! {

@@ -7,9 +7,9 @@ use mpi_lite::data::Basic;
 use crate::abi;
 use crate::args::*;
 use crate::error::{Error, Result};
-use crate::recipe::Recipe;
-use crate::types;
-use crate::types::register_once;
+use crate::objects::recipe::Recipe;
+use crate::objects::types;
+use crate::objects::types::register_once;
 
 mpi! {
     /// The complex datatype of parts with `p` digits and exponents to `r`. MPI 5.0, 19.1.9.

@@ -4,12 +4,12 @@ use core::ffi::c_int;
 
 use crate::abi;
 use crate::args::*;
-use crate::attached;
-use crate::errhandler::{self, Serves};
+use crate::calls::attached;
 use crate::error::Error;
 use crate::global::{LIBRARY, Stage, Thread};
-use crate::info::InfoObject;
-use crate::session::{self, ProcessSet};
+use crate::objects::errhandler::{self, Serves};
+use crate::objects::info::InfoObject;
+use crate::objects::session::{self, ProcessSet};
 
 mpi! {
     /// Ends the job with an exit status. MPI 5.0, 11.4.

@@ -12,14 +12,14 @@ use mpi_lite::data::{self, Area, Buffer};
 use mpi_lite::memory::{Origin, Span};
 
 use crate::abi::{self, Handle};
-use crate::args::{
-    Aints, Count, Counts, Datatype, Datatypes, Displs, LateCount, LateDatatype, append,
-    show_address,
-};
-use crate::entry::{Arg, Declarator, Read};
+use crate::args::arrays::{Aints, Counts, Datatypes, Displs};
+use crate::args::handles::{Datatype, LateDatatype};
+use crate::args::numbers::{Count, LateCount, append, show_address};
+use crate::declaration::Declarator;
+use crate::entry::{Arg, Read};
 use crate::error::{Cause, Error, Result};
+use crate::objects::types;
 use crate::raise::Call;
-use crate::types;
 
 /// A buffer that is only read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

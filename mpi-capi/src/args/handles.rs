@@ -11,22 +11,24 @@ use std::sync::Arc;
 use mpi_lite::engine::BufferOwner;
 use mpi_lite::{comm, data};
 
-use crate::abi::{self, Handle, LAST_RESERVED_HANDLE};
-use crate::args::{Out, Slot, Stored, append};
-use crate::comm::{CommObject, CommRef};
-use crate::entry::{Arg, Declarator, Large, Read, Small, Value};
-use crate::errhandler::{Attached, OF_NO_FILE};
+use crate::abi::{self, Handle};
+use crate::args::numbers::{Out, Slot, Stored, append};
+use crate::declaration::Declarator;
+use crate::entry::{Arg, Large, Read, Small, Value};
+use crate::objects::comm::{CommObject, CommRef};
+use crate::objects::errhandler::{Attached, OF_NO_FILE};
+pub use crate::objects::types::Datatype;
+
 use crate::error::{Error, Result};
-use crate::handle::{Kind, Unusable};
-use crate::info::InfoObject;
-use crate::object::Object;
+use crate::handle::Unusable;
+use crate::objects::info::InfoObject;
+use crate::objects::recipe::Recipe;
+use crate::objects::reduce;
+use crate::objects::session::SessionObject;
+use crate::objects::types::{self, Made};
+use crate::objects::win::{FileObject, WinObject};
 use crate::raise::Call;
-use crate::recipe::Recipe;
-use crate::reduce;
-use crate::registry::{self, Registered, registered};
-use crate::session::SessionObject;
-use crate::types::{self, Made};
-use crate::win::{FileObject, WinObject};
+use crate::registry::{self, Registered};
 
 /// A communicator that exists.
 #[derive(Debug, Clone)]
@@ -44,38 +46,6 @@ pub struct LateComm {
 /// belong to another one.
 #[derive(Debug, Clone, Copy)]
 pub struct PeerComm(LateComm);
-
-/// A datatype that exists.
-#[derive(Debug, Clone)]
-pub struct Datatype {
-    /// The handle in the program.
-    pub handle: Handle,
-    lite: TypeRef,
-}
-
-/// A datatype in use by a call.
-#[derive(Debug, Clone)]
-enum TypeRef {
-    /// A predefined one.
-    Predefined(&'static data::Datatype),
-    /// An optional predefined one that this library does not support, or `MPI_DATATYPE_NULL`.
-    Unsupported,
-    /// One that the program made; another thread may free it meanwhile. There until dropped.
-    Made(Option<Arc<Made>>),
-}
-
-impl Drop for TypeRef {
-    /// Hands the counted reference over by value: so the whole lives in registers.
-    #[inline(always)]
-    fn drop(&mut self) {
-        if let Self::Made(made) = self {
-            release(made.take());
-        }
-    }
-}
-
-#[inline(never)]
-fn release(_made: Option<Arc<Made>>) {}
 
 /// A datatype that matters only on some processes: looked at where it does.
 #[derive(Debug, Clone, Copy)]
@@ -96,12 +66,6 @@ pub struct File {
     pub handle: Handle,
     object: Option<Arc<FileObject>>,
 }
-
-impl Object for comm::Group {
-    const KIND: Kind = Kind::Group;
-}
-
-registered!(comm::Group);
 
 /// A group that exists.
 #[derive(Debug, Clone)]
@@ -233,7 +197,7 @@ impl<W> Read<W> for Comm {
     #[inline]
     unsafe fn read(c: Handle, name: &'static str, _call: &Call) -> Result<Self> {
         let refuse = |what| Error::of_handle(name, what, abi::MPI_ERR_COMM);
-        crate::comm::find(c).map(Self).map_err(refuse)
+        crate::objects::comm::find(c).map(Self).map_err(refuse)
     }
 }
 
@@ -267,7 +231,7 @@ impl LateComm {
     pub fn get(self) -> Result<Comm> {
         let Self { handle, name } = self;
         let refuse = |what| Error::of_handle(name, what, abi::MPI_ERR_COMM);
-        crate::comm::find(handle).map(Comm).map_err(refuse)
+        crate::objects::comm::find(handle).map(Comm).map_err(refuse)
     }
 }
 
@@ -312,83 +276,6 @@ impl LateDatatype {
         let Self { handle, name } = self;
         let refuse = |what| Error::of_handle(name, what, abi::MPI_ERR_TYPE);
         Datatype::of(handle).map_err(refuse)
-    }
-}
-
-impl Datatype {
-    /// The datatype behind a handle.
-    ///
-    /// # Errors
-    /// It is null, foreign or freed.
-    #[inline(always)]
-    pub fn of(handle: Handle) -> core::result::Result<Self, Unusable> {
-        let lite = if handle.0 <= LAST_RESERVED_HANDLE {
-            types::basic(handle)?.map_or(TypeRef::Unsupported, TypeRef::Predefined)
-        } else {
-            TypeRef::Made(Some(types::made(handle)?))
-        };
-        Ok(Self { handle, lite })
-    }
-
-    /// `MPI_DATATYPE_NULL`, where it may be. It is of no use in anything that asks what it is.
-    pub fn null() -> Self {
-        let (handle, lite) = (abi::MPI_DATATYPE_NULL, TypeRef::Unsupported);
-        Self { handle, lite }
-    }
-
-    /// What it is.
-    ///
-    /// # Errors
-    /// `MPI_ERR_TYPE` if this library does not support it.
-    #[inline(always)]
-    pub fn lite(&self) -> Result<&data::Datatype> {
-        self.supported().ok_or_else(|| {
-            let why = match self.handle {
-                abi::MPI_DATATYPE_NULL => "the datatype of elements is MPI_DATATYPE_NULL",
-                _ => "this library does not support this optional datatype",
-            };
-            Error::new(abi::MPI_ERR_TYPE, why)
-        })
-    }
-
-    /// What it is, if the library supports it.
-    #[inline(always)]
-    pub fn supported(&self) -> Option<&data::Datatype> {
-        match &self.lite {
-            TypeRef::Predefined(lite) => Some(lite),
-            TypeRef::Unsupported => None,
-            TypeRef::Made(made) => made.as_deref().map(|made| &made.lite),
-        }
-    }
-
-    /// What the program made, and how; `None` for a predefined datatype.
-    pub fn made(&self) -> Option<&Arc<Made>> {
-        match &self.lite {
-            TypeRef::Predefined(_) | TypeRef::Unsupported => None,
-            TypeRef::Made(made) => made.as_ref(),
-        }
-    }
-
-    /// Returns true if it is predefined without a name: made by a call but never freed.
-    pub fn is_unnamed_predefined(&self) -> bool {
-        let recipe = self.made().and_then(|made| made.recipe.as_ref());
-        recipe.is_some_and(Recipe::is_of_predefined)
-    }
-
-    /// What it is, if it may be used in communication.
-    ///
-    /// # Errors
-    /// `MPI_ERR_TYPE` if it was not committed.
-    #[inline(always)]
-    pub fn committed(&self) -> Result<&data::Datatype> {
-        let lite = self.lite()?;
-        if !lite.is_committed() {
-            return Err(Error::new(
-                abi::MPI_ERR_TYPE,
-                "the datatype was not committed: call MPI_Type_commit first",
-            ));
-        }
-        Ok(lite)
     }
 }
 
@@ -556,7 +443,7 @@ impl<W> Read<W> for FirstErrhandler {
 impl<W> Read<W> for Session {
     unsafe fn read(c: Handle, name: &'static str, _call: &Call) -> Result<Self> {
         let refuse = |what| Error::of_handle(name, what, abi::MPI_ERR_SESSION);
-        let object = crate::session::find(c).map_err(refuse)?;
+        let object = crate::objects::session::find(c).map_err(refuse)?;
         Ok(Self { handle: c, object })
     }
 }
@@ -595,14 +482,62 @@ impl<W> Read<W> for Info {
     }
 }
 
+impl Info {
+    /// A copy of the object, which is empty for `MPI_INFO_NULL`.
+    pub fn to_object(self) -> InfoObject {
+        if self.0 == abi::MPI_INFO_ENV {
+            return InfoObject::environment();
+        }
+        registry::get(self.0).unwrap_or_default()
+    }
+
+    /// Reads the object.
+    ///
+    /// # Errors
+    /// `MPI_ERR_INFO` for `MPI_INFO_NULL`.
+    pub fn read<R>(self, read: impl FnOnce(&InfoObject) -> Result<R>) -> Result<R> {
+        if self.0 == abi::MPI_INFO_ENV {
+            return read(&InfoObject::environment());
+        }
+        let infos = InfoObject::table().lock();
+        read(infos.get(self.0).map_err(|_| self.null())?)
+    }
+
+    /// Changes the object.
+    ///
+    /// # Errors
+    /// `MPI_ERR_INFO` for `MPI_INFO_NULL` and for `MPI_INFO_ENV`, which cannot be changed.
+    pub fn change<R>(self, change: impl FnOnce(&mut InfoObject) -> Result<R>) -> Result<R> {
+        let mut infos = InfoObject::table().lock();
+        change(infos.get_mut(self.0).map_err(|_| self.null())?)
+    }
+
+    /// Sets the value of `key`, unless the program gave no object of its own to change.
+    ///
+    /// # Errors
+    /// As [`InfoObject::set`].
+    pub fn tell(self, key: &[u8], value: &str) -> Result<()> {
+        match self.0 {
+            abi::MPI_INFO_NULL | abi::MPI_INFO_ENV => Ok(()),
+            _ => self.change(|object| object.set(key, value.as_bytes())),
+        }
+    }
+
+    fn null(self) -> Error {
+        let name = abi::name_of(self.0).unwrap_or("not an info object");
+        Error::of_handle("info", Unusable::Null(name), abi::MPI_ERR_INFO)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use core::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 
     use super::*;
-    use crate::args::{FileName, InOut};
-    use crate::entry::Symbol;
-    use crate::errhandler::{self, Serves};
+    use crate::args::numbers::InOut;
+    use crate::args::text::FileName;
+    use crate::objects::errhandler::{self, Serves};
+    use crate::symbol::Symbol;
 
     static SYMBOL: Symbol = Symbol::new("MPI_Anything");
 

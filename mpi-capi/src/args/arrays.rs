@@ -7,8 +7,9 @@
 use core::ffi::c_int;
 
 use crate::abi::{self, Handle};
-use crate::args::{LateCount, Length, show_address};
-use crate::entry::{Arg, Declarator, Large, Read, Small};
+use crate::args::numbers::{LateCount, Length, show_address};
+use crate::declaration::Declarator;
+use crate::entry::{Arg, Large, Read, Small};
 use crate::error::{Error, Result};
 use crate::raise::Call;
 

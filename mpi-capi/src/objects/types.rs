@@ -2,23 +2,22 @@
 
 use std::sync::{Arc, OnceLock};
 
-use mpi_lite::data::{Basic, Datatype};
+use mpi_lite::data::{self, Basic};
 use parking_lot::Mutex;
 
 use crate::abi::{self, Handle, LAST_RESERVED_HANDLE};
-use crate::args as arg;
-use crate::attributes::{Attributes, Owner};
 use crate::error::{Error, Result};
 use crate::handle::{Kind, Unusable};
 use crate::object::Object;
-use crate::recipe::Recipe;
+use crate::objects::attributes::{Attributes, Owner};
+use crate::objects::recipe::Recipe;
 use crate::registry::{self, Registered, registered};
 
 /// A datatype and the call that made it.
 #[derive(Debug)]
 pub struct Made {
     /// What it is.
-    pub lite: Datatype,
+    pub lite: data::Datatype,
     /// How it was made; `None` if the program has freed it and an operator of the program gets it.
     pub recipe: Option<Recipe>,
 }
@@ -41,7 +40,7 @@ impl Object for TypeObject {
 registered!(TypeObject);
 
 /// The predefined datatypes by handle, less `MPI_DATATYPE_NULL`.
-static BASICS: OnceLock<Vec<Option<Option<Datatype>>>> = OnceLock::new();
+static BASICS: OnceLock<Vec<Option<Option<data::Datatype>>>> = OnceLock::new();
 
 /// Attributes of predefined datatypes.
 static BASIC_ATTRIBUTES: Mutex<Vec<(Handle, Arc<Attributes>)>> = Mutex::new(Vec::new());
@@ -54,7 +53,7 @@ static BASIC_NAMES: Mutex<Vec<(Handle, Vec<u8>)>> = Mutex::new(Vec::new());
 /// # Errors
 /// The handle is no datatype.
 #[inline(always)]
-pub fn basic(handle: Handle) -> core::result::Result<Option<&'static Datatype>, Unusable> {
+pub fn basic(handle: Handle) -> core::result::Result<Option<&'static data::Datatype>, Unusable> {
     let place = handle.0.wrapping_sub(abi::MPI_DATATYPE_NULL.0 + 1);
     match BASICS.get_or_init(basics).get(place) {
         Some(Some(known)) => Ok(known.as_ref()),
@@ -74,13 +73,13 @@ pub fn made(handle: Handle) -> core::result::Result<Arc<Made>, Unusable> {
 }
 
 /// The handle of a datatype in the program.
-pub fn handle_of(datatype: &Datatype) -> Handle {
+pub fn handle_of(datatype: &data::Datatype) -> Handle {
     let known = match datatype {
-        Datatype::Basic(basic) => abi::CONSTANTS
+        data::Datatype::Basic(basic) => abi::CONSTANTS
             .iter()
             .find(|constant| constant.name == basic.name())
             .map(|constant| Handle(constant.value as usize)),
-        Datatype::Derived(_) => {
+        data::Datatype::Derived(_) => {
             let types = TypeObject::table().lock();
             let it = types
                 .iter()
@@ -92,7 +91,7 @@ pub fn handle_of(datatype: &Datatype) -> Handle {
 }
 
 /// The predefined datatypes by their place after `MPI_DATATYPE_NULL`.
-fn basics() -> Vec<Option<Option<Datatype>>> {
+fn basics() -> Vec<Option<Option<data::Datatype>>> {
     let first = abi::MPI_DATATYPE_NULL.0 as i64 + 1;
     let mut places = Vec::new();
     for constant in abi::CONSTANTS
@@ -105,10 +104,119 @@ fn basics() -> Vec<Option<Option<Datatype>>> {
         }
         // Of a datatype with two names, mpi-lite has one.
         let known = places[place].take().flatten();
-        let named = || Basic::named(constant.name).map(Datatype::Basic);
+        let named = || Basic::named(constant.name).map(data::Datatype::Basic);
         places[place] = Some(known.or_else(named));
     }
     places
+}
+
+/// A datatype that exists.
+#[derive(Debug, Clone)]
+pub struct Datatype {
+    /// The handle in the program.
+    pub handle: Handle,
+    lite: TypeRef,
+}
+
+/// A datatype in use by a call.
+#[derive(Debug, Clone)]
+enum TypeRef {
+    /// A predefined one.
+    Predefined(&'static data::Datatype),
+    /// An optional predefined one that this library does not support, or `MPI_DATATYPE_NULL`.
+    Unsupported,
+    /// One that the program made; another thread may free it meanwhile. There until dropped.
+    Made(Option<Arc<Made>>),
+}
+
+impl Drop for TypeRef {
+    /// Hands the counted reference over by value: so the whole lives in registers.
+    #[inline(always)]
+    fn drop(&mut self) {
+        if let Self::Made(made) = self {
+            release(made.take());
+        }
+    }
+}
+
+#[inline(never)]
+fn release(_made: Option<Arc<Made>>) {}
+
+impl Datatype {
+    /// The datatype behind a handle.
+    ///
+    /// # Errors
+    /// It is null, foreign or freed.
+    #[inline(always)]
+    pub fn of(handle: Handle) -> core::result::Result<Self, Unusable> {
+        let lite = if handle.0 <= LAST_RESERVED_HANDLE {
+            basic(handle)?.map_or(TypeRef::Unsupported, TypeRef::Predefined)
+        } else {
+            TypeRef::Made(Some(made(handle)?))
+        };
+        Ok(Self { handle, lite })
+    }
+
+    /// `MPI_DATATYPE_NULL`, where it may be. It is of no use in anything that asks what it is.
+    pub fn null() -> Self {
+        let (handle, lite) = (abi::MPI_DATATYPE_NULL, TypeRef::Unsupported);
+        Self { handle, lite }
+    }
+
+    /// What it is.
+    ///
+    /// # Errors
+    /// `MPI_ERR_TYPE` if this library does not support it.
+    #[inline(always)]
+    pub fn lite(&self) -> Result<&data::Datatype> {
+        self.supported().ok_or_else(|| {
+            let why = match self.handle {
+                abi::MPI_DATATYPE_NULL => "the datatype of elements is MPI_DATATYPE_NULL",
+                _ => "this library does not support this optional datatype",
+            };
+            Error::new(abi::MPI_ERR_TYPE, why)
+        })
+    }
+
+    /// What it is, if the library supports it.
+    #[inline(always)]
+    pub fn supported(&self) -> Option<&data::Datatype> {
+        match &self.lite {
+            TypeRef::Predefined(lite) => Some(lite),
+            TypeRef::Unsupported => None,
+            TypeRef::Made(made) => made.as_deref().map(|made| &made.lite),
+        }
+    }
+
+    /// What the program made, and how; `None` for a predefined datatype.
+    pub fn made(&self) -> Option<&Arc<Made>> {
+        match &self.lite {
+            TypeRef::Predefined(_) | TypeRef::Unsupported => None,
+            TypeRef::Made(made) => made.as_ref(),
+        }
+    }
+
+    /// Returns true if it is predefined without a name: made by a call but never freed.
+    pub fn is_unnamed_predefined(&self) -> bool {
+        let recipe = self.made().and_then(|made| made.recipe.as_ref());
+        recipe.is_some_and(Recipe::is_of_predefined)
+    }
+
+    /// What it is, if it may be used in communication.
+    ///
+    /// # Errors
+    /// `MPI_ERR_TYPE` if it was not committed.
+    #[inline(always)]
+    pub fn committed(&self) -> Result<&data::Datatype> {
+        let lite = self.lite()?;
+        if !lite.is_committed() {
+            return Err(Error::new(
+                abi::MPI_ERR_TYPE,
+                "the datatype was not committed: call MPI_Type_commit first",
+            ));
+        }
+        Ok(lite)
+    }
 }
 
 /// Gives a new handle to a datatype.
@@ -123,7 +231,7 @@ pub fn register(made: Arc<Made>) -> Handle {
 
 /// The handle of the datatype that a call with the same arguments has made; otherwise makes it.
 /// Such datatypes are never freed.
-pub fn register_once(lite: Datatype, recipe: Recipe) -> Handle {
+pub fn register_once(lite: data::Datatype, recipe: Recipe) -> Handle {
     let mut types = TypeObject::table().lock();
     let equals = |object: &TypeObject| {
         object
@@ -148,13 +256,13 @@ pub fn register_once(lite: Datatype, recipe: Recipe) -> Handle {
 ///
 /// # Errors
 /// What a copy function of an attribute returns.
-pub fn duplicate(old: &arg::Datatype) -> Result<Handle> {
+pub fn duplicate(old: &Datatype) -> Result<Handle> {
     let recipe = Recipe::new(abi::MPI_COMBINER_DUP, false).types([old.clone()]);
     let handle = register(Arc::new(Made {
         lite: old.lite()?.duplicate()?,
         recipe: Some(recipe),
     }));
-    let made = arg::Datatype::of(handle).expect("it was just registered");
+    let made = Datatype::of(handle).expect("it was just registered");
     attributes(&made).copy_from(&attributes(old), old.handle)?;
     Ok(handle)
 }
@@ -163,7 +271,7 @@ pub fn duplicate(old: &arg::Datatype) -> Result<Handle> {
 ///
 /// # Errors
 /// `MPI_ERR_TYPE` if it is predefined; what a delete function of an attribute returns.
-pub fn free(datatype: &arg::Datatype) -> Result<()> {
+pub fn free(datatype: &Datatype) -> Result<()> {
     if datatype.handle.0 <= LAST_RESERVED_HANDLE || datatype.is_unnamed_predefined() {
         return Err(Error::new(
             abi::MPI_ERR_TYPE,
@@ -176,7 +284,7 @@ pub fn free(datatype: &arg::Datatype) -> Result<()> {
 }
 
 /// The name of a datatype. Predefined ones have MPI's until they get another.
-pub fn name(datatype: &arg::Datatype) -> Vec<u8> {
+pub fn name(datatype: &Datatype) -> Vec<u8> {
     if let Ok(object) = TypeObject::table().lock().get(datatype.handle) {
         return object.name.clone();
     }
@@ -189,7 +297,7 @@ pub fn name(datatype: &arg::Datatype) -> Vec<u8> {
 }
 
 /// Names a datatype.
-pub fn set_name(datatype: &arg::Datatype, name: Vec<u8>) {
+pub fn set_name(datatype: &Datatype, name: Vec<u8>) {
     if let Ok(object) = TypeObject::table().lock().get_mut(datatype.handle) {
         object.name = name;
         return;
@@ -200,7 +308,7 @@ pub fn set_name(datatype: &arg::Datatype, name: Vec<u8>) {
 }
 
 /// The attributes of a datatype. Predefined ones have some too.
-pub fn attributes(datatype: &arg::Datatype) -> Arc<Attributes> {
+pub fn attributes(datatype: &Datatype) -> Arc<Attributes> {
     if let Ok(object) = TypeObject::table().lock().get(datatype.handle) {
         return Arc::clone(&object.attributes);
     }

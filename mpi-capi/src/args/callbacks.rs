@@ -7,8 +7,9 @@
 use core::ffi::c_void;
 
 use crate::abi;
-use crate::args::show_address;
-use crate::entry::{Arg, Declarator, Large, Read, Small};
+use crate::args::numbers::show_address;
+use crate::declaration::Declarator;
+use crate::entry::{Arg, Large, Read, Small};
 use crate::error::Result;
 use crate::raise::Call;
 

@@ -5,10 +5,10 @@ use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::abi::{self, Handle};
+use crate::callback::{Callback, call_program};
 use crate::error::{Error, Result};
 use crate::handle::{Kind, Unusable};
 use crate::object::Object;
-use crate::panic::{Callback, call_program};
 use crate::registry::{self, Registered, registered};
 
 /// What kind of object a handler serves.

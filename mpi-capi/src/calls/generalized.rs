@@ -9,10 +9,10 @@ use mpi_lite::engine::{self, Lane};
 use parking_lot::Mutex;
 
 use crate::abi::{self, Handle};
+use crate::args::status::Status;
+use crate::callback::{Callback, call_program};
 use crate::error::{Cause, Result};
-use crate::panic::{Callback, call_program};
-use crate::request::{engine, handle_of, real_key, stale};
-use crate::status::Status;
+use crate::objects::request::{engine, handle_of, real_key, stale};
 
 type QueryFunction = unsafe extern "C-unwind" fn(*mut c_void, *mut Status) -> c_int;
 type FreeFunction = unsafe extern "C-unwind" fn(*mut c_void) -> c_int;

@@ -8,13 +8,12 @@ use mpi_lite::data::{Datatype, Op, UserOp};
 use mpi_lite::memory::{Bytes, Room};
 
 use crate::abi::{self, Handle};
-use crate::args::UserFn;
+use crate::callback::{Callback, call_program};
 use crate::error::{Error, Result};
 use crate::handle::Kind;
 use crate::object::Object;
-use crate::panic::{Callback, call_program};
+use crate::objects::types::{self, Made, TypeObject};
 use crate::registry::{self, registered};
-use crate::types::{self, Made, TypeObject};
 
 /// The C types of the program's operators. Source: MPI 5.0, 6.9.5.
 type Small = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut c_int, *mut Handle);
@@ -47,12 +46,12 @@ pub fn predefined(handle: Handle) -> Option<Op> {
     })
 }
 
-/// Makes an operator that calls the program's function.
+/// Makes an operator that calls the program's function; `is_large` if its length is an
+/// `MPI_Count`.
 ///
 /// # Errors
 /// `MPI_ERR_ARG` if the function is null.
-pub fn create(function: UserFn, commutative: bool) -> Result<Handle> {
-    let UserFn { address, is_large } = function;
+pub fn create(address: *const c_void, is_large: bool, commutative: bool) -> Result<Handle> {
     if address.is_null() {
         return Err(Error::new(
             abi::MPI_ERR_ARG,

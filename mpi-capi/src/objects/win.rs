@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::abi::{self, Handle};
-use crate::errhandler::{Attached, OF_NO_FILE};
 use crate::handle::Kind;
 use crate::object::Object;
+use crate::objects::errhandler::{Attached, OF_NO_FILE};
 use crate::registry::registered;
 
 /// A window. Source: MPI 5.0, chapter 12.

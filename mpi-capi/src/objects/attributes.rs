@@ -11,9 +11,9 @@ use core::sync::atomic::{AtomicI32, Ordering};
 use parking_lot::Mutex;
 
 use crate::abi::{self, Handle};
+use crate::callback::{Callback, call_program};
 use crate::codes::CODES;
 use crate::error::{Cause, Error, Result};
-use crate::panic::{Callback, call_program};
 
 /// What kind of object a key belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

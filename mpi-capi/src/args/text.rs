@@ -7,8 +7,9 @@
 use core::ffi::{CStr, c_char, c_int};
 
 use crate::abi;
-use crate::args::{append, show_address};
-use crate::entry::{Arg, Declarator, Read};
+use crate::args::numbers::{append, show_address};
+use crate::declaration::Declarator;
+use crate::entry::{Arg, Read};
 use crate::error::{Cause, Result};
 use crate::raise::Call;
 

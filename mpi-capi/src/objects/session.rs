@@ -7,12 +7,12 @@ use std::sync::Arc;
 use mpi_lite::comm::Group;
 
 use crate::abi::{self, Handle};
-use crate::errhandler::Attached;
 use crate::error::{Error, Result};
 use crate::global::LIBRARY;
 use crate::handle::{Kind, Unusable};
-use crate::info::InfoObject;
 use crate::object::Object;
+use crate::objects::errhandler::Attached;
+use crate::objects::info::InfoObject;
 use crate::registry::{self, registered};
 
 /// A session that was not finalized.
