@@ -1,7 +1,8 @@
 //! Error classes, codes and their texts, and those that the program adds.
 //!
 //! The library's own codes are the classes themselves, and one code for each function without a
-//! body (`missing.rs`). What the program adds starts above `MPI_ERR_LASTCODE`. Source: MPI 5.0, 9.4 and 9.5.
+//! body (`missing.rs`). What the program adds starts above `MPI_ERR_LASTCODE`. Source: MPI 5.0, 9.4
+//! and 9.5.
 
 use core::ffi::c_int;
 use std::collections::BTreeSet;

@@ -92,7 +92,8 @@ const fn append(text: &mut [u8], end: usize, part: &str) -> usize {
 macro_rules! parameters {
     ($($arg:expr),*) => {{
         const ARGS: &[($crate::declaration::Declarator, &str)] = &[$($arg),*];
-        const TEXT: &[u8] = &$crate::declaration::join::<{ $crate::declaration::length(ARGS) }>(ARGS);
+        const LENGTH: usize = $crate::declaration::length(ARGS);
+        const TEXT: &[u8] = &$crate::declaration::join::<LENGTH>(ARGS);
         match core::str::from_utf8(TEXT) {
             Ok(text) => text,
             Err(_) => unreachable!(),

@@ -16,64 +16,42 @@ use core::fmt;
 
 use crate::abi::Handle;
 
-/// Kinds of object with a table of their own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Kind {
-    /// `MPI_Comm`
-    Comm = 1,
-    /// `MPI_Datatype`
-    Datatype,
-    /// `MPI_Errhandler`
-    Errhandler,
-    /// `MPI_Group`
-    Group,
-    /// `MPI_Info`
-    Info,
-    /// `MPI_Message`
-    Message,
-    /// `MPI_Op`
-    Op,
-    /// `MPI_Request`
-    Request,
-    /// `MPI_T_cvar_handle`
-    CvarHandle,
-    /// `MPI_T_pvar_handle`
-    PvarHandle,
-    /// `MPI_T_pvar_session`
-    PvarSession,
-    /// `MPI_T_event_registration`
-    EventRegistration,
-    /// `MPI_T_event_instance`
-    EventInstance,
-    /// `MPI_Session`
-    Session,
-    /// `MPI_Win`
-    Win,
-    /// `MPI_File`
-    File,
+macro_rules! kinds {
+    ($($kind:ident = $spelling:literal;)*) => {
+        /// Kinds of object that handles name, from 1.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[repr(u8)]
+        pub enum Kind {
+            $(#[doc = concat!("`", $spelling, "`")] $kind,)*
+        }
+
+        impl Kind {
+            const ALL: &[Self] = &[$(Self::$kind),*];
+
+            const fn number(self) -> u64 {
+                self as u64 + 1
+            }
+        }
+    };
 }
 
-impl Kind {
-    /// All kinds, in the order of their numbers, from 1.
-    const ALL: [Self; 16] = [
-        Self::Comm,
-        Self::Datatype,
-        Self::Errhandler,
-        Self::Group,
-        Self::Info,
-        Self::Message,
-        Self::Op,
-        Self::Request,
-        Self::CvarHandle,
-        Self::PvarHandle,
-        Self::PvarSession,
-        Self::EventRegistration,
-        Self::EventInstance,
-        Self::Session,
-        Self::Win,
-        Self::File,
-    ];
+kinds! {
+    Comm = "MPI_Comm";
+    Datatype = "MPI_Datatype";
+    Errhandler = "MPI_Errhandler";
+    File = "MPI_File";
+    Group = "MPI_Group";
+    Info = "MPI_Info";
+    Message = "MPI_Message";
+    Op = "MPI_Op";
+    Request = "MPI_Request";
+    Session = "MPI_Session";
+    Win = "MPI_Win";
+    CvarHandle = "MPI_T_cvar_handle";
+    PvarHandle = "MPI_T_pvar_handle";
+    PvarSession = "MPI_T_pvar_session";
+    EventRegistration = "MPI_T_event_registration";
+    EventInstance = "MPI_T_event_instance";
 }
 
 /// Why a handle cannot be used.
@@ -129,7 +107,7 @@ impl Key {
             "fewer than 2^27 objects of a kind at a time"
         );
         let generation = u64::from(self.generation) << INDEX_BITS;
-        Handle(((kind as u64) << KIND_SHIFT | generation | u64::from(self.index)) as usize)
+        Handle((kind.number() << KIND_SHIFT | generation | u64::from(self.index)) as usize)
     }
 
     /// Takes a handle apart, if it is one of this kind.
@@ -140,7 +118,7 @@ impl Key {
             index: word as u32 & INDEX_MASK,
             generation: (word >> INDEX_BITS) as u32,
         };
-        (word >> KIND_SHIFT == kind as u64).then_some(key)
+        (word >> KIND_SHIFT == kind.number()).then_some(key)
     }
 
     /// The kind that a handle says it is of; `None` if this library has made no such handle.
@@ -175,8 +153,7 @@ mod tests {
 
     #[test]
     fn a_handle_tells_its_kind_whatever_its_generation() {
-        for (kind, number) in Kind::ALL.into_iter().zip(1..) {
-            assert_eq!(kind as u8, number);
+        for kind in Kind::ALL.iter().copied() {
             let (index, generation) = (INDEX_MASK, u32::MAX);
             let key = Key { index, generation };
             assert_eq!(Key::kind_of(key.handle(kind)), Some(kind));

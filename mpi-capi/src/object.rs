@@ -1,7 +1,5 @@
 //! What the objects behind handles have in common.
 
-use std::sync::Arc;
-
 use crate::abi::Handle;
 use crate::handle::Kind;
 
@@ -14,14 +12,5 @@ pub trait Object: Sized + Send + 'static {
     /// 5.0, 9.3: communicators, windows, files and sessions have one.
     fn handler(&self) -> Option<Handle> {
         None
-    }
-}
-
-/// An object that stays while a call uses it, even if another thread frees it.
-impl<T: Object + Sync> Object for Arc<T> {
-    const KIND: Kind = T::KIND;
-
-    fn handler(&self) -> Option<Handle> {
-        T::handler(self)
     }
 }

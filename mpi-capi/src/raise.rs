@@ -14,7 +14,6 @@ use crate::error::{Cause, Error, Result};
 use crate::events;
 use crate::global::{LIBRARY, Stage, Thread};
 use crate::handle::{Key, Kind};
-use crate::object::Object;
 use crate::objects::comm::{self, CommObject};
 use crate::objects::errhandler;
 use crate::objects::session::SessionObject;
@@ -265,7 +264,7 @@ impl InCharge {
 
     /// The handler of a communicator that every process has.
     fn of_predefined(object: Handle) -> Option<Self> {
-        let handler = comm::find(object).ok()?.handler()?;
+        let handler = comm::find(object).ok()?.errhandler.get();
         Some(Self { handler, object })
     }
 

@@ -17,9 +17,28 @@ pub trait Registered: Object {
     fn table() -> &'static Mutex<Table<Self>>;
 }
 
-/// Makes the table of objects of a type.
+/// Makes a type the one of objects of a kind, and their table: of the objects themselves, or of
+/// counted references to objects whose field has the error handler in charge.
 macro_rules! registered {
-    ($object:ty) => {
+    ($object:ty: $kind:ident) => {
+        impl $crate::object::Object for $object {
+            const KIND: $crate::handle::Kind = $crate::handle::Kind::$kind;
+        }
+
+        $crate::registry::registered!(@table $object);
+    };
+    ($object:ty: $kind:ident, counted, $errhandler:ident) => {
+        impl $crate::object::Object for std::sync::Arc<$object> {
+            const KIND: $crate::handle::Kind = $crate::handle::Kind::$kind;
+
+            fn handler(&self) -> Option<$crate::abi::Handle> {
+                Some(self.$errhandler.get())
+            }
+        }
+
+        $crate::registry::registered!(@table std::sync::Arc<$object>);
+    };
+    (@table $object:ty) => {
         impl $crate::registry::Registered for $object {
             #[inline(always)]
             fn table() -> &'static parking_lot::Mutex<$crate::registry::Table<Self>> {

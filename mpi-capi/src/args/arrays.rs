@@ -82,6 +82,15 @@ macro_rules! arrays {
                 unsafe { self.0.add(index).write_unaligned(value) };
                 Ok(())
             }
+
+            /// Writes the elements from the first on.
+            ///
+            /// # Errors
+            /// The array is null, and there are elements.
+            pub fn set_all(self, values: &[$element]) -> Result<()> {
+                let mut values = values.iter().enumerate();
+                values.try_for_each(|(index, value)| self.set(index, *value))
+            }
         }
     )*};
 }

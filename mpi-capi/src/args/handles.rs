@@ -116,12 +116,12 @@ pub struct Session {
     object: Arc<SessionObject>,
 }
 
-/// A window that exists.
+/// A window that exists, or `MPI_WIN_NULL`.
 #[derive(Debug, Clone)]
 pub struct Win {
     /// The handle in the program.
     pub handle: Handle,
-    object: Arc<WinObject>,
+    object: Option<Arc<WinObject>>,
 }
 
 macro_rules! objects {
@@ -185,6 +185,30 @@ objects! {
     Win = "MPI_Win" or MPI_WIN_NULL, |handle, call| call.note_object(handle);
 }
 
+/// Reads handles that are looked up later, if at all.
+macro_rules! unread {
+    ($($name:ident $fields:tt;)*) => {$(
+        impl<W> Read<W> for $name {
+            #[inline]
+            unsafe fn read(c: Handle, name: &'static str, _call: &Call) -> Result<Self> {
+                Ok(unread!(@make c name $fields))
+            }
+        }
+    )*};
+    (@make $c:ident $name:ident (handle)) => {{ let _ = $name; Self($c) }};
+    (@make $c:ident $name:ident (handle, name)) => { Self { handle: $c, name: $name } };
+}
+
+unread! {
+    Errhandler (handle);
+    FirstErrhandler (handle);
+    LateComm (handle, name);
+    LateDatatype (handle, name);
+    LateGroup (handle, name);
+    Message (handle);
+    Request (handle);
+}
+
 /// Appends the name of a predefined object, or `name=handle`.
 fn show_handle(handle: Handle, name: &str, line: &mut String) {
     match abi::name_of(handle) {
@@ -198,12 +222,6 @@ impl<W> Read<W> for Comm {
     unsafe fn read(c: Handle, name: &'static str, _call: &Call) -> Result<Self> {
         let refuse = |what| Error::of_handle(name, what, abi::MPI_ERR_COMM);
         crate::objects::comm::find(c).map(Self).map_err(refuse)
-    }
-}
-
-impl<W> Read<W> for LateComm {
-    unsafe fn read(c: Handle, name: &'static str, _call: &Call) -> Result<Self> {
-        Ok(Self { handle: c, name })
     }
 }
 
@@ -249,12 +267,6 @@ impl<W> Read<W> for Datatype {
     unsafe fn read(c: Handle, name: &'static str, _call: &Call) -> Result<Self> {
         let refuse = |what| Error::of_handle(name, what, abi::MPI_ERR_TYPE);
         Self::of(c).map_err(refuse)
-    }
-}
-
-impl<W> Read<W> for LateDatatype {
-    unsafe fn read(c: Handle, name: &'static str, _call: &Call) -> Result<Self> {
-        Ok(Self { handle: c, name })
     }
 }
 
@@ -354,12 +366,6 @@ impl<W> Read<W> for Group {
     }
 }
 
-impl<W> Read<W> for LateGroup {
-    unsafe fn read(c: Handle, name: &'static str, _call: &Call) -> Result<Self> {
-        Ok(Self { handle: c, name })
-    }
-}
-
 impl LateGroup {
     /// The group.
     ///
@@ -374,19 +380,6 @@ impl LateGroup {
             _ => registry::get(handle).map_err(refuse)?,
         };
         Ok(Group { handle, lite })
-    }
-}
-
-impl<W> Read<W> for Request {
-    #[inline]
-    unsafe fn read(c: Handle, _name: &'static str, _call: &Call) -> Result<Self> {
-        Ok(Self(c))
-    }
-}
-
-impl<W> Read<W> for Message {
-    unsafe fn read(c: Handle, _name: &'static str, _call: &Call) -> Result<Self> {
-        Ok(Self(c))
     }
 }
 
@@ -413,30 +406,21 @@ impl<W> Read<W> for Win {
     unsafe fn read(c: Handle, name: &'static str, _call: &Call) -> Result<Self> {
         let refuse = |what| Error::of_handle(name, what, abi::MPI_ERR_WIN);
         let object = match c {
-            abi::MPI_WIN_NULL => return Err(refuse(Unusable::Null("MPI_WIN_NULL"))),
-            _ => registry::get(c).map_err(refuse)?,
+            abi::MPI_WIN_NULL => None,
+            _ => Some(registry::get(c).map_err(refuse)?),
         };
         Ok(Self { handle: c, object })
     }
 }
 
-impl Deref for Win {
-    type Target = WinObject;
-
-    fn deref(&self) -> &WinObject {
-        &self.object
-    }
-}
-
-impl<W> Read<W> for Errhandler {
-    unsafe fn read(c: Handle, _name: &'static str, _call: &Call) -> Result<Self> {
-        Ok(Self(c))
-    }
-}
-
-impl<W> Read<W> for FirstErrhandler {
-    unsafe fn read(c: Handle, _name: &'static str, _call: &Call) -> Result<Self> {
-        Ok(Self(c))
+impl Win {
+    /// The window.
+    ///
+    /// # Errors
+    /// `MPI_ERR_WIN` if it is `MPI_WIN_NULL`.
+    pub fn get(&self) -> Result<&WinObject> {
+        let null = || Error::of_handle("win", Unusable::Null("MPI_WIN_NULL"), abi::MPI_ERR_WIN);
+        self.object.as_deref().ok_or_else(null)
     }
 }
 
@@ -536,7 +520,8 @@ mod tests {
     use super::*;
     use crate::args::numbers::InOut;
     use crate::args::text::FileName;
-    use crate::objects::errhandler::{self, Serves};
+    use crate::handle::Kind;
+    use crate::objects::errhandler;
     use crate::symbol::Symbol;
 
     static SYMBOL: Symbol = Symbol::new("MPI_Anything");
@@ -552,7 +537,7 @@ mod tests {
         CODE.store(code, Ordering::Relaxed);
     }
 
-    fn handler(serves: Serves) -> Handle {
+    fn handler(serves: Kind) -> Handle {
         errhandler::create(keep as *const core::ffi::c_void, serves).expect("it is not null")
     }
 
@@ -573,17 +558,18 @@ mod tests {
         let note_win = |win| move |call: &Call| <Win as Arg<Small>>::note(win, call);
         let note_file = |file| move |call: &Call| <File as Arg<Small>>::note(file, call);
 
-        let win = registry::insert(Arc::new(WinObject::new()));
+        let win = registry::insert(Arc::new(WinObject::default()));
         let call = Call::enter(&SYMBOL);
         // SAFETY: a handle is no pointer.
         let object = unsafe { <Win as Read<Small>>::read(win, "win", &call) }.expect("it exists");
+        let object = object.get().expect("it is not null");
         assert_eq!(object.errhandler.get(), abi::MPI_ERRORS_ARE_FATAL);
-        object.errhandler.set(handler(Serves::Win));
+        object.errhandler.set(handler(Kind::Win));
         let failed = fail(abi::MPI_ERR_RMA_SYNC, note_win(win));
         assert_eq!(failed, (abi::MPI_ERR_RMA_SYNC, win));
 
         // A file begins with the handler of MPI_FILE_NULL, which returns errors at first.
-        let file = registry::insert(Arc::new(FileObject::new()));
+        let file = registry::insert(Arc::new(FileObject::default()));
         let none = Handle(0);
         assert_eq!(
             fail(abi::MPI_ERR_IO, note_file(file)),
@@ -591,7 +577,7 @@ mod tests {
         );
         // SAFETY: a handle is no pointer.
         let object = unsafe { <File as Read<Small>>::read(file, "fh", &call) }.expect("it exists");
-        object.errhandler().set(handler(Serves::File));
+        object.errhandler().set(handler(Kind::File));
         assert_eq!(
             fail(abi::MPI_ERR_IO, note_file(file)),
             (abi::MPI_ERR_IO, file)
@@ -599,9 +585,9 @@ mod tests {
 
         // Without a file, or with one that is gone, it is that of MPI_FILE_NULL; also of a call
         // that opens one by a communicator.
-        OF_NO_FILE.set(handler(Serves::File));
+        OF_NO_FILE.set(handler(Kind::File));
         let expected = (abi::MPI_ERR_AMODE, abi::MPI_FILE_NULL);
-        let later = registry::insert(Arc::new(FileObject::new()));
+        let later = registry::insert(Arc::new(FileObject::default()));
         assert_eq!(
             fail(abi::MPI_ERR_IO, note_file(later)),
             (abi::MPI_ERR_IO, later)

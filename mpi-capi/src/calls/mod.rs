@@ -2,7 +2,6 @@
 
 pub mod attached;
 pub mod completion;
-pub mod contents;
 pub mod external;
 pub mod generalized;
 pub mod grids;

@@ -102,7 +102,9 @@ values! {
         from_int(errhandler, find::<ErrhandlerObject>, abi::MPI_ERRHANDLER_NULL)
     }
 
-    fn MPI_Errhandler_toint(errhandler: Errhandler) -> Int { to_int(errhandler, ErrhandlerObject::KIND) }
+    fn MPI_Errhandler_toint(errhandler: Errhandler) -> Int {
+        to_int(errhandler, ErrhandlerObject::KIND)
+    }
 
     fn MPI_File_fromint(file: Int) -> File {
         from_int(file, find::<Arc<FileObject>>, abi::MPI_FILE_NULL)

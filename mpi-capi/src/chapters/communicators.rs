@@ -9,8 +9,9 @@ use crate::abi::{self, Handle};
 use crate::args::*;
 use crate::error::{Error, Result};
 use crate::global::LIBRARY;
+use crate::handle::Kind;
 use crate::objects::comm::CommObject;
-use crate::objects::errhandler::{self, Serves};
+use crate::objects::errhandler;
 use crate::objects::session::ProcessSet;
 use crate::objects::types;
 use crate::registry;
@@ -34,7 +35,7 @@ mpi! {
         group: Group, stringtag: Text, info: Info, errhandler: FirstErrhandler, newcomm: Out<Comm>
     ) {
         let _ = info;
-        errhandler::check(errhandler.0, Serves::Comm)?;
+        errhandler::check(errhandler.0, Kind::Comm)?;
         let made = LIBRARY.process().create_from_group(&group.lite, stringtag.bytes())?;
         newcomm.set(first_handle(made, &group, errhandler)?)
     }
@@ -186,7 +187,7 @@ mpi! {
         stringtag: Text, info: Info, errhandler: FirstErrhandler, newintercomm: Out<Comm>
     ) {
         let _ = info;
-        errhandler::check(errhandler.0, Serves::Comm)?;
+        errhandler::check(errhandler.0, Kind::Comm)?;
         let local = (&local_group.lite, local_leader.0);
         let remote = || -> Result<_> { Ok((remote_group.get()?.lite, remote_leader.0)) };
         let made = LIBRARY.process().connect_groups(local, remote, stringtag.bytes())?;

@@ -6,8 +6,9 @@ use crate::abi::{self, Handle};
 use crate::args::*;
 use crate::codes::{self, CODES};
 use crate::error::{Cause, Error, Result};
+use crate::handle::Kind;
 use crate::missing;
-use crate::objects::errhandler::{self, Serves};
+use crate::objects::errhandler;
 
 mpi! {
     /// Adds an error class. MPI 5.0, 9.5.
@@ -38,18 +39,17 @@ mpi! {
     fn MPI_Comm_create_errhandler(
         comm_errhandler_fn: CommErrhandlerFn, errhandler: Out<Errhandler>
     ) {
-        errhandler.set(errhandler::create(comm_errhandler_fn.0, Serves::Comm)?)
+        errhandler.set(errhandler::create(comm_errhandler_fn.0, Kind::Comm)?)
     }
 
     /// The error handler of a communicator. MPI 5.0, 9.3.1.
     fn MPI_Comm_get_errhandler(comm: Comm, errhandler: Out<Errhandler>) {
-        errhandler::hold(comm.errhandler.get());
-        errhandler.set(comm.errhandler.get())
+        errhandler.set(comm.errhandler.held())
     }
 
     /// Puts an error handler in charge of a communicator. MPI 5.0, 9.3.1.
     fn MPI_Comm_set_errhandler(comm: Comm, errhandler: Errhandler) {
-        errhandler::check(errhandler.0, Serves::Comm)?;
+        errhandler::check(errhandler.0, Kind::Comm)?;
         comm.errhandler.set(errhandler.0);
         Ok(())
     }
@@ -81,19 +81,17 @@ mpi! {
     fn MPI_File_create_errhandler(
         file_errhandler_fn: FileErrhandlerFn, errhandler: Out<Errhandler>
     ) {
-        errhandler.set(errhandler::create(file_errhandler_fn.0, Serves::File)?)
+        errhandler.set(errhandler::create(file_errhandler_fn.0, Kind::File)?)
     }
 
     /// The error handler of a file; that of `MPI_FILE_NULL` is the default one. MPI 5.0, 9.3.3.
     fn MPI_File_get_errhandler(file: File, errhandler: Out<Errhandler>) {
-        let handler = file.errhandler().get();
-        errhandler::hold(handler);
-        errhandler.set(handler)
+        errhandler.set(file.errhandler().held())
     }
 
     /// Puts an error handler in charge of a file. MPI 5.0, 9.3.3.
     fn MPI_File_set_errhandler(file: File, errhandler: Errhandler) {
-        errhandler::check(errhandler.0, Serves::File)?;
+        errhandler::check(errhandler.0, Kind::File)?;
         file.errhandler().set(errhandler.0);
         Ok(())
     }
@@ -122,18 +120,17 @@ mpi! {
     fn MPI_Session_create_errhandler(
         session_errhandler_fn: SessionErrhandlerFn, errhandler: Out<Errhandler>
     ) {
-        errhandler.set(errhandler::create(session_errhandler_fn.0, Serves::Session)?)
+        errhandler.set(errhandler::create(session_errhandler_fn.0, Kind::Session)?)
     }
 
     /// The error handler of a session. MPI 5.0, 9.3.4.
     fn MPI_Session_get_errhandler(session: Session, errhandler: Out<Errhandler>) {
-        errhandler::hold(session.errhandler.get());
-        errhandler.set(session.errhandler.get())
+        errhandler.set(session.errhandler.held())
     }
 
     /// Puts an error handler in charge of a session. MPI 5.0, 9.3.4.
     fn MPI_Session_set_errhandler(session: Session, errhandler: Errhandler) {
-        errhandler::check(errhandler.0, Serves::Session)?;
+        errhandler::check(errhandler.0, Kind::Session)?;
         session.errhandler.set(errhandler.0);
         Ok(())
     }
@@ -142,7 +139,7 @@ mpi! {
 
     /// Makes an error handler for windows. MPI 5.0, 9.3.2.
     fn MPI_Win_create_errhandler(win_errhandler_fn: WinErrhandlerFn, errhandler: Out<Errhandler>) {
-        errhandler.set(errhandler::create(win_errhandler_fn.0, Serves::Win)?)
+        errhandler.set(errhandler::create(win_errhandler_fn.0, Kind::Win)?)
     }
 
     fn MPI_Win_get_errhandler(win: Win, errhandler: Out<Errhandler>);

@@ -14,23 +14,13 @@ use crate::abi::{self, Handle};
 use crate::callback::{Callback, call_program};
 use crate::codes::CODES;
 use crate::error::{Cause, Error, Result};
-
-/// What kind of object a key belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Owner {
-    /// Communicators.
-    Comm,
-    /// Datatypes.
-    Datatype,
-    /// Windows.
-    Win,
-}
+use crate::handle::Kind;
 
 /// A key that the program made.
 #[derive(Debug, Clone, Copy)]
 pub struct Keyval {
     /// What it may be attached to.
-    pub owner: Owner,
+    pub owner: Kind,
     /// Address of the copy function, or one of MPI's constants.
     pub copy: usize,
     /// Address of the delete function, or null.
@@ -188,7 +178,7 @@ impl Keyvals {
     ///
     /// # Errors
     /// `MPI_ERR_KEYVAL` if it is not a key of the program's, or was freed.
-    pub fn free(&mut self, key: c_int, owner: Owner) -> Result<()> {
+    pub fn free(&mut self, key: c_int, owner: Kind) -> Result<()> {
         self.get_unfreed(key, owner)?;
         self.change(key, |place| place.freed = true);
         Ok(())
@@ -198,7 +188,7 @@ impl Keyvals {
     ///
     /// # Errors
     /// `MPI_ERR_KEYVAL` if it is none, is gone, or belongs to another kind of object.
-    pub fn get(&self, key: c_int, owner: Owner) -> Result<Keyval> {
+    pub fn get(&self, key: c_int, owner: Kind) -> Result<Keyval> {
         let place = self
             .find(key)
             .ok_or_else(|| refuse("there is no such attribute key, or it was freed"))?;
@@ -212,7 +202,7 @@ impl Keyvals {
     }
 
     /// A key that may be freed or get new attributes.
-    fn get_unfreed(&self, key: c_int, owner: Owner) -> Result<()> {
+    fn get_unfreed(&self, key: c_int, owner: Kind) -> Result<()> {
         self.get(key, owner)?;
         match self.find(key) {
             Some(place) if !place.freed => Ok(()),
@@ -259,13 +249,13 @@ fn refuse(why: &'static str) -> Error {
 /// The attributes of one object. No lock is held while a function of the program runs.
 #[derive(Debug)]
 pub struct Attributes {
-    owner: Owner,
+    owner: Kind,
     values: Mutex<Vec<(c_int, usize)>>,
 }
 
 impl Attributes {
     /// No attributes.
-    pub const fn new(owner: Owner) -> Self {
+    pub const fn new(owner: Kind) -> Self {
         Self {
             owner,
             values: Mutex::new(Vec::new()),

@@ -12,8 +12,7 @@ use crate::abi::{self, Handle};
 use crate::error::Result;
 use crate::global::LIBRARY;
 use crate::handle::{Kind, Unusable};
-use crate::object::Object;
-use crate::objects::attributes::{Attributes, Owner};
+use crate::objects::attributes::Attributes;
 use crate::objects::errhandler::Attached;
 use crate::registry::{self, Registered, registered};
 
@@ -34,15 +33,7 @@ pub struct CommObject {
     pub attributes: Attributes,
 }
 
-impl Object for CommObject {
-    const KIND: Kind = Kind::Comm;
-
-    fn handler(&self) -> Option<Handle> {
-        Some(self.errhandler.get())
-    }
-}
-
-registered!(Arc<CommObject>);
+registered!(CommObject: Comm, counted, errhandler);
 
 impl CommObject {
     /// One of the communicators that every process has.
@@ -63,7 +54,7 @@ impl CommObject {
             errhandler: Attached::new(errhandler),
             made,
             name: Mutex::new(name.as_bytes().to_vec()),
-            attributes: Attributes::new(Owner::Comm),
+            attributes: Attributes::new(Kind::Comm),
         }
     }
 
@@ -83,7 +74,7 @@ impl CommObject {
         comm: CommRef,
         place: impl FnOnce(Handle) + Send + 'static,
     ) -> Result<mpi_lite::engine::Request> {
-        let attributes = Attributes::new(Owner::Comm);
+        let attributes = Attributes::new(Kind::Comm);
         attributes.copy_from(&comm.attributes, comm.handle())?;
         let made = LIBRARY.last().called();
         let made = made.map(|symbol| (symbol.name, comm.lite.context()));

@@ -8,38 +8,21 @@ use crate::abi::{self, Handle};
 use crate::callback::{Callback, call_program};
 use crate::error::{Error, Result};
 use crate::handle::{Kind, Unusable};
-use crate::object::Object;
 use crate::registry::{self, Registered, registered};
-
-/// What kind of object a handler serves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Serves {
-    /// Communicators.
-    Comm,
-    /// Files.
-    File,
-    /// Sessions.
-    Session,
-    /// Windows.
-    Win,
-}
 
 /// A handler that the program made.
 #[derive(Debug)]
 pub struct ErrhandlerObject {
     function: usize,
-    serves: Serves,
+    /// The kind of object that it serves.
+    serves: Kind,
     /// Handles the program holds: one from making it, one from each question for it.
     held_by_program: usize,
     /// Objects it is attached to.
     attached: usize,
 }
 
-impl Object for ErrhandlerObject {
-    const KIND: Kind = Kind::Errhandler;
-}
-
-registered!(ErrhandlerObject);
+registered!(ErrhandlerObject: Errhandler);
 
 /// The error handler of `MPI_FILE_NULL`. It is in charge of calls without a file, and at first of
 /// each file. Source: MPI 5.0, 14.7.
@@ -66,6 +49,13 @@ impl Attached {
         Handle(self.0.load(Ordering::Relaxed))
     }
 
+    /// Gives the program a handle of it.
+    pub fn held(&self) -> Handle {
+        let handler = self.get();
+        hold(handler);
+        handler
+    }
+
     /// Puts another error handler in charge.
     pub fn set(&self, handler: Handle) {
         attach(handler);
@@ -87,7 +77,7 @@ type Function = unsafe extern "C-unwind" fn(*mut Handle, *mut c_int, ...);
 ///
 /// # Errors
 /// `MPI_ERR_ARG` if the function is null.
-pub fn create(function: *const c_void, serves: Serves) -> Result<Handle> {
+pub fn create(function: *const c_void, serves: Kind) -> Result<Handle> {
     if function.is_null() {
         return Err(Error::new(
             abi::MPI_ERR_ARG,
@@ -108,7 +98,7 @@ pub fn create(function: *const c_void, serves: Serves) -> Result<Handle> {
 ///
 /// # Errors
 /// `MPI_ERR_ERRHANDLER` if it is no handler of this kind.
-pub fn check(handle: Handle, serves: Serves) -> Result<()> {
+pub fn check(handle: Handle, serves: Kind) -> Result<()> {
     if is_predefined(handle) {
         return Ok(());
     }
@@ -138,7 +128,7 @@ fn detach(handle: Handle) {
 }
 
 /// Counts a handle that the program asked for.
-pub fn hold(handle: Handle) {
+fn hold(handle: Handle) {
     change(handle, |object| object.held_by_program += 1);
 }
 
@@ -154,7 +144,7 @@ pub fn free(handle: Handle) -> Result<()> {
         .lock()
         .get(handle)
         .map(|object| object.serves);
-    check(handle, serves.unwrap_or(Serves::Comm))?;
+    check(handle, serves.unwrap_or(Kind::Comm))?;
     change(handle, |object| object.held_by_program -= 1);
     Ok(())
 }
@@ -178,10 +168,10 @@ pub fn null_object(handle: Handle) -> Option<Handle> {
     let handlers = ErrhandlerObject::table().lock();
     let object = handlers.get(handle).ok()?;
     let null = match object.serves {
-        Serves::Comm => abi::MPI_COMM_NULL,
-        Serves::File => abi::MPI_FILE_NULL,
-        Serves::Session => abi::MPI_SESSION_NULL,
-        Serves::Win => abi::MPI_WIN_NULL,
+        Kind::File => abi::MPI_FILE_NULL,
+        Kind::Session => abi::MPI_SESSION_NULL,
+        Kind::Win => abi::MPI_WIN_NULL,
+        _ => abi::MPI_COMM_NULL,
     };
     (object.held_by_program > 0).then_some(null)
 }

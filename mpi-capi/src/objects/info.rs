@@ -2,8 +2,6 @@
 
 use crate::abi;
 use crate::error::{Error, Result};
-use crate::handle::Kind;
-use crate::object::Object;
 use crate::registry::registered;
 
 /// Keys and values in the order in which the keys were first set.
@@ -12,11 +10,7 @@ pub struct InfoObject {
     pairs: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-impl Object for InfoObject {
-    const KIND: Kind = Kind::Info;
-}
-
-registered!(InfoObject);
+registered!(InfoObject: Info);
 
 impl InfoObject {
     /// Sets the value of `key`; a key that is there keeps its place.

@@ -10,8 +10,6 @@ use mpi_lite::memory::{Bytes, Room};
 use crate::abi::{self, Handle};
 use crate::callback::{Callback, call_program};
 use crate::error::{Error, Result};
-use crate::handle::Kind;
-use crate::object::Object;
 use crate::objects::types::{self, Made, TypeObject};
 use crate::registry::{self, registered};
 
@@ -19,11 +17,7 @@ use crate::registry::{self, registered};
 type Small = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut c_int, *mut Handle);
 type Large = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut i64, *mut Handle);
 
-impl Object for Op {
-    const KIND: Kind = Kind::Op;
-}
-
-registered!(Op);
+registered!(Op: Op);
 
 /// The operator of MPI behind a handle, if it is one.
 pub fn predefined(handle: Handle) -> Option<Op> {

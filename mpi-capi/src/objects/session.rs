@@ -9,8 +9,7 @@ use mpi_lite::comm::Group;
 use crate::abi::{self, Handle};
 use crate::error::{Error, Result};
 use crate::global::LIBRARY;
-use crate::handle::{Kind, Unusable};
-use crate::object::Object;
+use crate::handle::Unusable;
 use crate::objects::errhandler::Attached;
 use crate::objects::info::InfoObject;
 use crate::registry::{self, registered};
@@ -23,15 +22,7 @@ pub struct SessionObject {
     thread_level: c_int,
 }
 
-impl Object for SessionObject {
-    const KIND: Kind = Kind::Session;
-
-    fn handler(&self) -> Option<Handle> {
-        Some(self.errhandler.get())
-    }
-}
-
-registered!(Arc<SessionObject>);
+registered!(SessionObject: Session, counted, errhandler);
 
 /// The session behind `handle`.
 ///

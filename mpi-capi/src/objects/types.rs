@@ -8,8 +8,7 @@ use parking_lot::Mutex;
 use crate::abi::{self, Handle, LAST_RESERVED_HANDLE};
 use crate::error::{Error, Result};
 use crate::handle::{Kind, Unusable};
-use crate::object::Object;
-use crate::objects::attributes::{Attributes, Owner};
+use crate::objects::attributes::Attributes;
 use crate::objects::recipe::Recipe;
 use crate::registry::{self, Registered, registered};
 
@@ -33,11 +32,7 @@ pub struct TypeObject {
     pub attributes: Arc<Attributes>,
 }
 
-impl Object for TypeObject {
-    const KIND: Kind = Kind::Datatype;
-}
-
-registered!(TypeObject);
+registered!(TypeObject: Datatype);
 
 /// The predefined datatypes by handle, less `MPI_DATATYPE_NULL`.
 static BASICS: OnceLock<Vec<Option<Option<data::Datatype>>>> = OnceLock::new();
@@ -221,7 +216,7 @@ impl Datatype {
 
 /// Gives a new handle to a datatype.
 pub fn register(made: Arc<Made>) -> Handle {
-    let attributes = Arc::new(Attributes::new(Owner::Datatype));
+    let attributes = Arc::new(Attributes::new(Kind::Datatype));
     registry::insert(TypeObject {
         made,
         name: Vec::new(),
@@ -248,7 +243,7 @@ pub fn register_once(lite: data::Datatype, recipe: Recipe) -> Handle {
     types.insert(TypeObject {
         made: Arc::new(Made { lite, recipe }),
         name: Vec::new(),
-        attributes: Arc::new(Attributes::new(Owner::Datatype)),
+        attributes: Arc::new(Attributes::new(Kind::Datatype)),
     })
 }
 
@@ -319,7 +314,7 @@ pub fn attributes(datatype: &Datatype) -> Arc<Attributes> {
     {
         return Arc::clone(known);
     }
-    let made = Arc::new(Attributes::new(Owner::Datatype));
+    let made = Arc::new(Attributes::new(Kind::Datatype));
     of_basics.push((datatype.handle, Arc::clone(&made)));
     made
 }
