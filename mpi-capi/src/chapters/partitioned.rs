@@ -3,7 +3,7 @@
 use crate::abi::{self, Handle};
 use crate::args::*;
 use crate::error::{Error, Result};
-use crate::request::{self, engine, key, real_key, stale};
+use crate::objects::request::{self, engine, key, real_key, stale};
 
 mpi! {
     /// Looks whether a partition of a receive is here. MPI 5.0, 4.2.2.

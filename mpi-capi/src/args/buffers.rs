@@ -12,13 +12,13 @@ use mpi_lite::data::{self, Area, Buffer};
 use mpi_lite::memory::{Origin, Span};
 
 use crate::abi::{self, Handle};
-use crate::args::{
-    Aints, Count, Counts, Datatype, Datatypes, Displs, LateCount, LateDatatype, append,
-    show_address,
-};
-use crate::entry::{Arg, Declarator, Read};
+use crate::args::arrays::{Aints, Counts, Datatypes, Displs};
+use crate::args::handles::{Datatype, LateDatatype};
+use crate::args::numbers::{Count, LateCount, append, show_address};
+use crate::declaration::Declarator;
+use crate::entry::{Arg, Read};
 use crate::error::{Cause, Error, Result};
-use crate::global::LIBRARY;
+use crate::objects::types;
 use crate::raise::Call;
 
 /// A buffer that is only read.
@@ -328,7 +328,7 @@ fn of_message(count: Count, datatype: &Datatype) -> Result<&data::Datatype> {
 #[cold]
 fn of_nothing(count: Count, datatype: &Datatype) -> Option<&'static data::Datatype> {
     let is_nothing = datatype.handle == abi::MPI_DATATYPE_NULL && count.get() == 0;
-    let any = LIBRARY.basic(abi::MPI_BYTE).ok().flatten();
+    let any = types::basic(abi::MPI_BYTE).ok().flatten();
     any.filter(|_| is_nothing)
 }
 

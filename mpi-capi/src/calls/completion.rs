@@ -1,19 +1,18 @@
-//! Requests and matched messages: handles that are mpi-lite's keys, and what ends them.
+//! What ends operations: waiting, testing, and what is left of their requests.
 
 use core::ffi::c_int;
 
 use mpi_lite::data::Area;
-use mpi_lite::engine::{self, Completion, Engine, ReceivePlan};
-use mpi_lite::error::{Cause as LiteCause, Error as LiteError};
+use mpi_lite::engine::{self, Completion, ReceivePlan};
+use mpi_lite::error::Error as LiteError;
 use mpi_lite::ids::Context;
-use mpi_lite::slab;
 
 use crate::abi::{self, Handle};
 use crate::args::{Int, Length, Out, OutInts, OutStatus, OutStatuses, Requests, c_index};
+use crate::calls::generalized;
 use crate::error::{Cause, Error, Result};
-use crate::generalized;
-use crate::global::LIBRARY;
-use crate::handle::{Key, Kind, Unusable};
+use crate::objects::comm;
+use crate::objects::request::{engine, handle_of, key, message_of, real_key, stale};
 
 /// How one operation ended.
 #[derive(Debug)]
@@ -37,70 +36,6 @@ pub enum Found {
     NoneActive,
     /// None is complete.
     Pending,
-}
-
-/// The handle of a request.
-#[inline]
-pub fn handle_of(request: engine::Request) -> Handle {
-    let slab::Key { index, generation } = request.0;
-    Key { index, generation }.handle(Kind::Request)
-}
-
-/// The handle of a matched message; `None` is that of `MPI_PROC_NULL`.
-pub fn message_handle(message: Option<engine::Message>) -> Handle {
-    match message {
-        None => abi::MPI_MESSAGE_NO_PROC,
-        Some(engine::Message(slab::Key { index, generation })) => {
-            Key { index, generation }.handle(Kind::Message)
-        }
-    }
-}
-
-/// The matched message of a handle.
-///
-/// # Errors
-/// `MPI_ERR_REQUEST` if it is none.
-pub fn message_of(handle: Handle) -> Result<Option<engine::Message>> {
-    let refuse = |what| Error::of_handle("message", what, abi::MPI_ERR_REQUEST);
-    match handle {
-        abi::MPI_MESSAGE_NO_PROC => Ok(None),
-        abi::MPI_MESSAGE_NULL => Err(refuse(Unusable::Null("MPI_MESSAGE_NULL"))),
-        _ => match Key::of(handle, Kind::Message) {
-            Some(Key { index, generation }) => {
-                Ok(Some(engine::Message(slab::Key { index, generation })))
-            }
-            None => Err(refuse(Unusable::Foreign(handle))),
-        },
-    }
-}
-
-/// The request of a handle, `None` for the null handle. mpi-lite checks that it still exists.
-///
-/// # Errors
-/// `MPI_ERR_REQUEST` if it is foreign.
-#[inline(always)]
-pub fn key(handle: Handle) -> Result<Option<engine::Request>> {
-    if handle == abi::MPI_REQUEST_NULL {
-        return Ok(None);
-    }
-    match Key::of(handle, Kind::Request) {
-        Some(Key { index, generation }) => {
-            Ok(Some(engine::Request(slab::Key { index, generation })))
-        }
-        None => Err(refuse(Unusable::Foreign(handle))),
-    }
-}
-
-fn refuse(what: Unusable) -> Error {
-    Error::of_handle("request", what, abi::MPI_ERR_REQUEST)
-}
-
-/// The request of a handle that must not be null.
-///
-/// # Errors
-/// `MPI_ERR_REQUEST` if it is null or foreign.
-pub fn real_key(handle: Handle) -> Result<engine::Request> {
-    key(handle)?.ok_or_else(|| refuse(Unusable::Null("MPI_REQUEST_NULL")))
 }
 
 /// An array of handles that can be read, as long as the call's count, none of them foreign.
@@ -131,20 +66,6 @@ impl engine::Array for Handles {
     fn at(self, index: usize) -> Option<engine::Request> {
         // What is foreign now was changed by another thread, which must not.
         self.array.get(index).and_then(key).unwrap_or(None)
-    }
-}
-
-/// The engine of this process.
-#[inline]
-pub fn engine() -> &'static Engine {
-    LIBRARY.process().engine()
-}
-
-/// Returns the error for a handle that mpi-lite has no more: it is stale.
-pub fn stale(handle: Handle) -> impl Fn(LiteError) -> Error {
-    move |error| match error.cause() {
-        LiteCause::Request => refuse(Unusable::Freed(handle)),
-        _ => error.into(),
     }
 }
 
@@ -189,7 +110,7 @@ fn result_of(completion: Completion) -> Result<()> {
 
 #[cold]
 fn failed(error: LiteError, context: Option<Context>) -> Error {
-    let comm = context.and_then(|context| LIBRARY.comm_of(context));
+    let comm = context.and_then(comm::of_context);
     let comm = comm.unwrap_or(abi::MPI_COMM_NULL);
     Cause::Operation { error, comm }.into()
 }

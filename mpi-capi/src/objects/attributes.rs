@@ -6,30 +6,21 @@
 )]
 
 use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicI32, Ordering};
 
 use parking_lot::Mutex;
 
 use crate::abi::{self, Handle};
+use crate::callback::{Callback, call_program};
+use crate::codes::CODES;
 use crate::error::{Cause, Error, Result};
-use crate::global::LIBRARY;
-use crate::panic::{Callback, call_program};
-
-/// What kind of object a key belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Owner {
-    /// Communicators.
-    Comm,
-    /// Datatypes.
-    Datatype,
-    /// Windows.
-    Win,
-}
+use crate::handle::Kind;
 
 /// A key that the program made.
 #[derive(Debug, Clone, Copy)]
 pub struct Keyval {
     /// What it may be attached to.
-    pub owner: Owner,
+    pub owner: Kind,
     /// Address of the copy function, or one of MPI's constants.
     pub copy: usize,
     /// Address of the delete function, or null.
@@ -86,6 +77,66 @@ type DeleteFunction = unsafe extern "C-unwind" fn(Handle, c_int, *mut c_void, *m
 /// `MPI_COMM_DUP_FN` and its like, compared and never called.
 const DUP_FN: usize = abi::MPI_COMM_DUP_FN;
 
+/// All keys.
+pub static KEYVALS: Mutex<Keyvals> = Mutex::new(Keyvals::new());
+
+/// The values of MPI's own attributes. Source: MPI 5.0, 9.1.2.
+#[derive(Debug)]
+struct Predefined {
+    tag_ub: AtomicI32,
+    io: AtomicI32,
+    host: AtomicI32,
+    wtime_is_global: AtomicI32,
+    last_used_code: AtomicI32,
+    universe_size: AtomicI32,
+    /// Negative if it is not set.
+    appnum: AtomicI32,
+}
+
+static PREDEFINED: Predefined = Predefined {
+    tag_ub: AtomicI32::new(c_int::MAX),
+    io: AtomicI32::new(abi::MPI_ANY_SOURCE),
+    host: AtomicI32::new(abi::MPI_PROC_NULL),
+    wtime_is_global: AtomicI32::new(0),
+    last_used_code: AtomicI32::new(abi::MPI_ERR_LASTCODE),
+    universe_size: AtomicI32::new(1),
+    appnum: AtomicI32::new(-1),
+};
+
+/// Notes how many processes there are, for `MPI_UNIVERSE_SIZE`.
+pub fn note_size(size: c_int) {
+    PREDEFINED.universe_size.store(size, Ordering::Relaxed);
+}
+
+/// Notes the number of the process's program among those of the job, for `MPI_APPNUM`. Source:
+/// MPI 5.0, 11.10.3.
+pub fn note_appnum(appnum: Option<u32>) {
+    let appnum = appnum.and_then(|appnum| c_int::try_from(appnum).ok());
+    let appnum = appnum.unwrap_or(-1);
+    PREDEFINED.appnum.store(appnum, Ordering::Relaxed);
+}
+
+/// The address of the value of one of MPI's own attributes, if `key` is one that is set.
+pub fn predefined(key: c_int) -> Option<*mut c_int> {
+    let attributes = &PREDEFINED;
+    let value = match key {
+        abi::MPI_TAG_UB => &attributes.tag_ub,
+        abi::MPI_IO => &attributes.io,
+        abi::MPI_HOST => &attributes.host,
+        abi::MPI_WTIME_IS_GLOBAL => &attributes.wtime_is_global,
+        abi::MPI_UNIVERSE_SIZE => &attributes.universe_size,
+        abi::MPI_APPNUM if attributes.appnum.load(Ordering::Relaxed) >= 0 => &attributes.appnum,
+        abi::MPI_LASTUSEDCODE => {
+            attributes
+                .last_used_code
+                .store(CODES.lock().last_used(), Ordering::Relaxed);
+            &attributes.last_used_code
+        }
+        _ => return None,
+    };
+    Some(value.as_ptr())
+}
+
 impl Keyvals {
     /// No keys.
     pub const fn new() -> Self {
@@ -127,7 +178,7 @@ impl Keyvals {
     ///
     /// # Errors
     /// `MPI_ERR_KEYVAL` if it is not a key of the program's, or was freed.
-    pub fn free(&mut self, key: c_int, owner: Owner) -> Result<()> {
+    pub fn free(&mut self, key: c_int, owner: Kind) -> Result<()> {
         self.get_unfreed(key, owner)?;
         self.change(key, |place| place.freed = true);
         Ok(())
@@ -137,7 +188,7 @@ impl Keyvals {
     ///
     /// # Errors
     /// `MPI_ERR_KEYVAL` if it is none, is gone, or belongs to another kind of object.
-    pub fn get(&self, key: c_int, owner: Owner) -> Result<Keyval> {
+    pub fn get(&self, key: c_int, owner: Kind) -> Result<Keyval> {
         let place = self
             .find(key)
             .ok_or_else(|| refuse("there is no such attribute key, or it was freed"))?;
@@ -151,7 +202,7 @@ impl Keyvals {
     }
 
     /// A key that may be freed or get new attributes.
-    fn get_unfreed(&self, key: c_int, owner: Owner) -> Result<()> {
+    fn get_unfreed(&self, key: c_int, owner: Kind) -> Result<()> {
         self.get(key, owner)?;
         match self.find(key) {
             Some(place) if !place.freed => Ok(()),
@@ -198,13 +249,13 @@ fn refuse(why: &'static str) -> Error {
 /// The attributes of one object. No lock is held while a function of the program runs.
 #[derive(Debug)]
 pub struct Attributes {
-    owner: Owner,
+    owner: Kind,
     values: Mutex<Vec<(c_int, usize)>>,
 }
 
 impl Attributes {
     /// No attributes.
-    pub const fn new(owner: Owner) -> Self {
+    pub const fn new(owner: Kind) -> Self {
         Self {
             owner,
             values: Mutex::new(Vec::new()),
@@ -216,7 +267,7 @@ impl Attributes {
     /// # Errors
     /// `MPI_ERR_KEYVAL`, also if the key was freed; what the delete function returns.
     pub fn set(&self, object: Handle, key: c_int, value: *mut c_void) -> Result<()> {
-        LIBRARY.keyvals.lock().get_unfreed(key, self.owner)?;
+        KEYVALS.lock().get_unfreed(key, self.owner)?;
         if self.get(key)?.is_some() {
             self.delete(object, key)?;
         }
@@ -225,7 +276,7 @@ impl Attributes {
     }
 
     fn put(&self, key: c_int, value: usize) {
-        LIBRARY.keyvals.lock().attach(key);
+        KEYVALS.lock().attach(key);
         self.values.lock().push((key, value));
     }
 
@@ -234,7 +285,7 @@ impl Attributes {
         if let Some(at) = values.iter().position(|(known, _)| *known == key) {
             values.remove(at);
             drop(values);
-            LIBRARY.keyvals.lock().detach(key);
+            KEYVALS.lock().detach(key);
         }
     }
 
@@ -243,7 +294,7 @@ impl Attributes {
     /// # Errors
     /// `MPI_ERR_KEYVAL` if the key cannot be used.
     pub fn get(&self, key: c_int) -> Result<Option<*mut c_void>> {
-        LIBRARY.keyvals.lock().get(key, self.owner)?;
+        KEYVALS.lock().get(key, self.owner)?;
         let values = self.values.lock();
         let value = values.iter().find(|(known, _)| *known == key);
         Ok(value.map(|(_, value)| core::ptr::with_exposed_provenance_mut(*value)))
@@ -254,7 +305,7 @@ impl Attributes {
     /// # Errors
     /// `MPI_ERR_KEYVAL` if there is none, or what the delete function returns.
     pub fn delete(&self, object: Handle, key: c_int) -> Result<()> {
-        let keyval = LIBRARY.keyvals.lock().get(key, self.owner)?;
+        let keyval = KEYVALS.lock().get(key, self.owner)?;
         let value = self.get(key)?.ok_or_else(|| {
             Error::new(
                 abi::MPI_ERR_KEYVAL,
@@ -273,7 +324,7 @@ impl Attributes {
     pub fn copy_from(&self, from: &Self, old: Handle) -> Result<()> {
         let values = from.values.lock().clone();
         for (key, value) in values {
-            let Some(keyval) = LIBRARY.keyvals.lock().find(key).map(|place| place.keyval) else {
+            let Some(keyval) = KEYVALS.lock().find(key).map(|place| place.keyval) else {
                 continue;
             };
             if let Some(copy) = call_copy(keyval, old, key, value)? {
@@ -293,7 +344,7 @@ impl Attributes {
                 return Ok(());
             };
             // Apart, so that the delete function, which may use keys itself, finds no lock taken.
-            let keyval = LIBRARY.keyvals.lock().find(key).map(|place| place.keyval);
+            let keyval = KEYVALS.lock().find(key).map(|place| place.keyval);
             if let Some(keyval) = keyval {
                 let value = core::ptr::with_exposed_provenance_mut(value);
                 call_delete(keyval, object, key, value)?;

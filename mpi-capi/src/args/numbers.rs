@@ -9,21 +9,12 @@
 use core::ffi::{c_int, c_void};
 use core::fmt::Write as _;
 
-pub use crate::arrays::*;
-pub use crate::buffers::*;
-pub use crate::callbacks::*;
-pub use crate::objects::*;
-pub use crate::status::*;
-pub use crate::text::*;
-pub use crate::tools::*;
-
-pub(crate) use crate::entry::{mpi, values};
-
 use mpi_lite::comm::{ReceiveFrom, SendTo};
 use mpi_lite::ids::{self, Dest, TagSelector};
 
 use crate::abi::{self, Handle};
-use crate::entry::{Arg, Declarator, Large, Read, Small, Value};
+use crate::declaration::Declarator;
+use crate::entry::{Arg, Large, Read, Small, Value};
 use crate::error::{Cause, Result};
 use crate::raise::Call;
 
@@ -424,6 +415,14 @@ where
 
     fn show(c: Self::C, name: &str, line: &mut String) {
         show_address(c.addr(), name, line);
+    }
+
+    /// As for the null handle, until the place is read.
+    #[inline]
+    fn note(_c: Self::C, call: &Call) {
+        if let Some(null) = T::NULL {
+            T::note(null, call);
+        }
     }
 }
 

@@ -13,8 +13,9 @@ use mpi_lite::engine;
 use mpi_lite::ids::{self, TagSelector};
 
 use crate::abi;
-use crate::args::show_address;
-use crate::entry::{Arg, Declarator, Read};
+use crate::args::numbers::show_address;
+use crate::declaration::Declarator;
+use crate::entry::{Arg, Read};
 use crate::error::{Cause, Result};
 use crate::raise::Call;
 

@@ -6,23 +6,25 @@
 
 use core::ffi::c_void;
 
-use crate::args::show_address;
-use crate::entry::{Arg, Declarator, Large, Read, Small};
+use crate::abi;
+use crate::args::numbers::show_address;
+use crate::declaration::Declarator;
+use crate::entry::{Arg, Large, Read, Small};
 use crate::error::Result;
 use crate::raise::Call;
 
 /// Makes argument types that are function pointers. They are kept as addresses because some of
 /// them are constants that are compared and never called.
 macro_rules! functions {
-    ($($(#[$doc:meta])* $name:ident: $declaration:expr;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident: $declaration:expr $(, $note:ident)?;)*) => {$(
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub struct $name(pub *const c_void);
 
-        functions!(@width $name Small $declaration);
-        functions!(@width $name Large $declaration);
+        functions!(@width $name Small $declaration $(, $note)?);
+        functions!(@width $name Large $declaration $(, $note)?);
     )*};
-    (@width $name:ident $width:ident $declaration:expr) => {
+    (@width $name:ident $width:ident $declaration:expr $(, $note:ident)?) => {
         impl Arg<$width> for $name {
             type C = *const c_void;
             const DECLARATION: Declarator = $declaration;
@@ -31,6 +33,12 @@ macro_rules! functions {
             fn show(c: *const c_void, name: &str, line: &mut String) {
                 show_address(c.addr(), name, line);
             }
+
+            $(
+                fn note(_c: *const c_void, call: &Call) {
+                    $note(call);
+                }
+            )?
         }
 
         impl Read<$width> for $name {
@@ -63,7 +71,7 @@ functions! {
     /// Handles errors of a communicator.
     CommErrhandlerFn: Declarator::pointer("MPI_Comm_errhandler_function");
     /// Handles errors of a file.
-    FileErrhandlerFn: Declarator::pointer("MPI_File_errhandler_function");
+    FileErrhandlerFn: Declarator::pointer("MPI_File_errhandler_function"), note_files;
     /// Handles errors of a session.
     SessionErrhandlerFn: Declarator::pointer("MPI_Session_errhandler_function");
     /// Handles errors of a window.
@@ -82,6 +90,11 @@ functions! {
     EventFreeFn: Declarator::value("MPI_T_event_free_cb_function");
     /// Called when events were lost.
     EventDroppedFn: Declarator::value("MPI_T_event_dropped_cb_function");
+}
+
+/// The call belongs to files, but to none that exists.
+fn note_files(call: &Call) {
+    call.note_file(abi::MPI_FILE_NULL);
 }
 
 /// A reduction operator.

@@ -4,8 +4,10 @@
 use core::ffi::c_int;
 
 use crate::abi::Handle;
-use crate::args::{InOut, Int, Out, Slot, Stored, TextOut, show_address};
-use crate::entry::{Arg, Declarator, Read};
+use crate::args::numbers::{InOut, Int, Out, Slot, Stored, show_address};
+use crate::args::text::TextOut;
+use crate::declaration::Declarator;
+use crate::entry::{Arg, Read};
 use crate::error::Result;
 use crate::raise::Call;
 

@@ -6,13 +6,13 @@
 use core::ffi::{c_int, c_void};
 
 use mpi_lite::engine::{self, Lane};
+use parking_lot::Mutex;
 
 use crate::abi::{self, Handle};
+use crate::args::status::Status;
+use crate::callback::{Callback, call_program};
 use crate::error::{Cause, Result};
-use crate::global::LIBRARY;
-use crate::panic::{Callback, call_program};
-use crate::request::{engine, handle_of, real_key, stale};
-use crate::status::Status;
+use crate::objects::request::{engine, handle_of, real_key, stale};
 
 type QueryFunction = unsafe extern "C-unwind" fn(*mut c_void, *mut Status) -> c_int;
 type FreeFunction = unsafe extern "C-unwind" fn(*mut c_void) -> c_int;
@@ -31,10 +31,13 @@ pub struct Generalized {
     pub extra_state: usize,
 }
 
+/// Those that were not freed.
+static KNOWN: Mutex<Vec<(Handle, Generalized)>> = Mutex::new(Vec::new());
+
 /// Starts a generalized request.
 pub fn start(functions: Generalized) -> Handle {
     let handle = handle_of(engine().with(Lane::open_generalized));
-    LIBRARY.generalized.lock().push((handle, functions));
+    KNOWN.lock().push((handle, functions));
     handle
 }
 
@@ -52,7 +55,7 @@ pub fn complete(handle: Handle) -> Result<()> {
 }
 
 fn find(handle: Handle) -> Option<Generalized> {
-    let known = LIBRARY.generalized.lock();
+    let known = KNOWN.lock();
     let found = known.iter().find(|(known, _)| *known == handle);
     found.map(|(_, functions)| *functions)
 }
@@ -78,10 +81,7 @@ pub fn query(handle: Handle) -> (engine::Status, Result<()>) {
 /// What the free function returns.
 pub fn free(handle: Handle) -> Result<()> {
     let functions = find(handle);
-    LIBRARY
-        .generalized
-        .lock()
-        .retain(|(known, _)| *known != handle);
+    KNOWN.lock().retain(|(known, _)| *known != handle);
     let Some(functions) = functions.filter(|functions| functions.free != 0) else {
         return Ok(());
     };

@@ -5,49 +5,55 @@ use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::abi::{self, Handle};
+use crate::callback::{Callback, call_program};
 use crate::error::{Error, Result};
-use crate::global::LIBRARY;
-use crate::handle::Unusable;
-use crate::panic::{Callback, call_program};
-
-/// What kind of object a handler serves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Serves {
-    /// Communicators.
-    Comm,
-    /// Files.
-    File,
-    /// Sessions.
-    Session,
-    /// Windows.
-    Win,
-}
+use crate::handle::{Kind, Unusable};
+use crate::registry::{self, Registered, registered};
 
 /// A handler that the program made.
 #[derive(Debug)]
 pub struct ErrhandlerObject {
     function: usize,
-    serves: Serves,
+    /// The kind of object that it serves.
+    serves: Kind,
     /// Handles the program holds: one from making it, one from each question for it.
     held_by_program: usize,
     /// Objects it is attached to.
     attached: usize,
 }
 
+registered!(ErrhandlerObject: Errhandler);
+
 /// The error handler of `MPI_FILE_NULL`. It is in charge of calls without a file, and at first of
 /// each file. Source: MPI 5.0, 14.7.
-#[derive(Debug)]
-pub struct FileDefault(AtomicUsize);
+pub static OF_NO_FILE: Attached = Attached::own(abi::MPI_ERRORS_RETURN);
 
-impl FileDefault {
-    /// `MPI_ERRORS_RETURN`.
-    pub const fn initial() -> Self {
-        Self(AtomicUsize::new(abi::MPI_ERRORS_RETURN.0))
+/// The error handler in charge of an object; it counts as attached as long as it is.
+#[derive(Debug)]
+pub struct Attached(AtomicUsize);
+
+impl Attached {
+    /// One of MPI's own, which nobody counts.
+    const fn own(handler: Handle) -> Self {
+        Self(AtomicUsize::new(handler.0))
+    }
+
+    /// The error handler of a new object.
+    pub fn new(handler: Handle) -> Self {
+        attach(handler);
+        Self::own(handler)
     }
 
     /// The error handler in charge.
     pub fn get(&self) -> Handle {
         Handle(self.0.load(Ordering::Relaxed))
+    }
+
+    /// Gives the program a handle of it.
+    pub fn held(&self) -> Handle {
+        let handler = self.get();
+        hold(handler);
+        handler
     }
 
     /// Puts another error handler in charge.
@@ -58,6 +64,12 @@ impl FileDefault {
     }
 }
 
+impl Drop for Attached {
+    fn drop(&mut self) {
+        detach(self.get());
+    }
+}
+
 /// The C type of the program's handlers. Source: MPI 5.0, 9.3.
 type Function = unsafe extern "C-unwind" fn(*mut Handle, *mut c_int, ...);
 
@@ -65,7 +77,7 @@ type Function = unsafe extern "C-unwind" fn(*mut Handle, *mut c_int, ...);
 ///
 /// # Errors
 /// `MPI_ERR_ARG` if the function is null.
-pub fn create(function: *const c_void, serves: Serves) -> Result<Handle> {
+pub fn create(function: *const c_void, serves: Kind) -> Result<Handle> {
     if function.is_null() {
         return Err(Error::new(
             abi::MPI_ERR_ARG,
@@ -79,18 +91,18 @@ pub fn create(function: *const c_void, serves: Serves) -> Result<Handle> {
         attached: 0,
     };
     function.expose_provenance();
-    Ok(LIBRARY.errhandlers.lock().insert(object))
+    Ok(registry::insert(object))
 }
 
 /// Checks that `handle` can be attached to objects of the kind.
 ///
 /// # Errors
 /// `MPI_ERR_ERRHANDLER` if it is no handler of this kind.
-pub fn check(handle: Handle, serves: Serves) -> Result<()> {
+pub fn check(handle: Handle, serves: Kind) -> Result<()> {
     if is_predefined(handle) {
         return Ok(());
     }
-    let handlers = LIBRARY.errhandlers.lock();
+    let handlers = ErrhandlerObject::table().lock();
     match handlers.get(handle) {
         Ok(object) if object.held_by_program == 0 => Err(refuse(Unusable::Freed(handle))),
         Ok(object) if object.serves != serves => Err(Error::new(
@@ -106,17 +118,17 @@ pub fn check(handle: Handle, serves: Serves) -> Result<()> {
 }
 
 /// Counts an object that the handler is attached to.
-pub fn attach(handle: Handle) {
+fn attach(handle: Handle) {
     change(handle, |object| object.attached += 1);
 }
 
 /// Counts an object less.
-pub fn detach(handle: Handle) {
+fn detach(handle: Handle) {
     change(handle, |object| object.attached -= 1);
 }
 
 /// Counts a handle that the program asked for.
-pub fn hold(handle: Handle) {
+fn hold(handle: Handle) {
     change(handle, |object| object.held_by_program += 1);
 }
 
@@ -128,12 +140,11 @@ pub fn free(handle: Handle) -> Result<()> {
     if is_predefined(handle) {
         return Ok(());
     }
-    let serves = LIBRARY
-        .errhandlers
+    let serves = ErrhandlerObject::table()
         .lock()
         .get(handle)
         .map(|object| object.serves);
-    check(handle, serves.unwrap_or(Serves::Comm))?;
+    check(handle, serves.unwrap_or(Kind::Comm))?;
     change(handle, |object| object.held_by_program -= 1);
     Ok(())
 }
@@ -154,21 +165,20 @@ pub fn null_object(handle: Handle) -> Option<Handle> {
     if is_predefined(handle) {
         return Some(abi::MPI_COMM_NULL);
     }
-    let handlers = LIBRARY.errhandlers.lock();
+    let handlers = ErrhandlerObject::table().lock();
     let object = handlers.get(handle).ok()?;
     let null = match object.serves {
-        Serves::Comm => abi::MPI_COMM_NULL,
-        Serves::File => abi::MPI_FILE_NULL,
-        Serves::Session => abi::MPI_SESSION_NULL,
-        Serves::Win => abi::MPI_WIN_NULL,
+        Kind::File => abi::MPI_FILE_NULL,
+        Kind::Session => abi::MPI_SESSION_NULL,
+        Kind::Win => abi::MPI_WIN_NULL,
+        _ => abi::MPI_COMM_NULL,
     };
     (object.held_by_program > 0).then_some(null)
 }
 
 /// Calls the program's handler with a handle of the object that failed. No lock is held.
 pub fn call(handler: Handle, mut object: Handle, mut code: c_int) {
-    let address = LIBRARY
-        .errhandlers
+    let address = ErrhandlerObject::table()
         .lock()
         .get(handler)
         .map(|object| object.function);
@@ -183,7 +193,7 @@ pub fn call(handler: Handle, mut object: Handle, mut code: c_int) {
 }
 
 fn change(handle: Handle, change: impl FnOnce(&mut ErrhandlerObject)) {
-    let mut handlers = LIBRARY.errhandlers.lock();
+    let mut handlers = ErrhandlerObject::table().lock();
     if let Ok(object) = handlers.get_mut(handle) {
         change(object);
         if object.held_by_program == 0 && object.attached == 0 {

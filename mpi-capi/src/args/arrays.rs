@@ -7,8 +7,9 @@
 use core::ffi::c_int;
 
 use crate::abi::{self, Handle};
-use crate::args::{LateCount, Length, show_address};
-use crate::entry::{Arg, Declarator, Large, Read, Small};
+use crate::args::numbers::{LateCount, Length, show_address};
+use crate::declaration::Declarator;
+use crate::entry::{Arg, Large, Read, Small};
 use crate::error::{Error, Result};
 use crate::raise::Call;
 
@@ -80,6 +81,15 @@ macro_rules! arrays {
                 // names.
                 unsafe { self.0.add(index).write_unaligned(value) };
                 Ok(())
+            }
+
+            /// Writes the elements from the first on.
+            ///
+            /// # Errors
+            /// The array is null, and there are elements.
+            pub fn set_all(self, values: &[$element]) -> Result<()> {
+                let mut values = values.iter().enumerate();
+                values.try_for_each(|(index, value)| self.set(index, *value))
             }
         }
     )*};

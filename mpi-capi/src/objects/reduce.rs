@@ -8,15 +8,16 @@ use mpi_lite::data::{Datatype, Op, UserOp};
 use mpi_lite::memory::{Bytes, Room};
 
 use crate::abi::{self, Handle};
-use crate::args::UserFn;
+use crate::callback::{Callback, call_program};
 use crate::error::{Error, Result};
-use crate::global::LIBRARY;
-use crate::panic::{Callback, call_program};
-use crate::types::{self, Made};
+use crate::objects::types::{self, Made, TypeObject};
+use crate::registry::{self, registered};
 
 /// The C types of the program's operators. Source: MPI 5.0, 6.9.5.
 type Small = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut c_int, *mut Handle);
 type Large = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut i64, *mut Handle);
+
+registered!(Op: Op);
 
 /// The operator of MPI behind a handle, if it is one.
 pub fn predefined(handle: Handle) -> Option<Op> {
@@ -39,12 +40,12 @@ pub fn predefined(handle: Handle) -> Option<Op> {
     })
 }
 
-/// Makes an operator that calls the program's function.
+/// Makes an operator that calls the program's function; `is_large` if its length is an
+/// `MPI_Count`.
 ///
 /// # Errors
 /// `MPI_ERR_ARG` if the function is null.
-pub fn create(function: UserFn, commutative: bool) -> Result<Handle> {
-    let UserFn { address, is_large } = function;
+pub fn create(address: *const c_void, is_large: bool, commutative: bool) -> Result<Handle> {
     if address.is_null() {
         return Err(Error::new(
             abi::MPI_ERR_ARG,
@@ -65,7 +66,7 @@ pub fn create(function: UserFn, commutative: bool) -> Result<Handle> {
         function: Arc::new(function),
         commutative,
     });
-    Ok(LIBRARY.ops.lock().insert(op))
+    Ok(registry::insert(op))
 }
 
 /// A datatype under a handle, for a function of the program.
@@ -77,7 +78,7 @@ struct Named {
 
 impl Named {
     fn of(datatype: &Datatype) -> Self {
-        let known = LIBRARY.handle_of_type(datatype);
+        let known = types::handle_of(datatype);
         let is_lent = known == abi::MPI_DATATYPE_NULL;
         let handle = match is_lent {
             true => types::register(Arc::new(Made {
@@ -93,7 +94,7 @@ impl Named {
 impl Drop for Named {
     fn drop(&mut self) {
         if self.is_lent {
-            LIBRARY.types.lock().remove(self.handle).ok();
+            registry::remove::<TypeObject>(self.handle).ok();
         }
     }
 }

@@ -6,8 +6,10 @@
 
 use core::ffi::{CStr, c_char, c_int};
 
-use crate::args::{append, show_address};
-use crate::entry::{Arg, Declarator, Read};
+use crate::abi;
+use crate::args::numbers::{append, show_address};
+use crate::declaration::Declarator;
+use crate::entry::{Arg, Read};
 use crate::error::{Cause, Result};
 use crate::raise::Call;
 
@@ -49,6 +51,31 @@ impl<W> Read<W> for Text<'_> {
         }
         // SAFETY: not null, and the caller passed a C string that outlives the call.
         Ok(Self(unsafe { CStr::from_ptr(c) }))
+    }
+}
+
+/// The name of a file: the call belongs to files, but to none that exists.
+#[derive(Debug, Clone, Copy)]
+pub struct FileName<'a>(pub Text<'a>);
+
+impl<W> Arg<W> for FileName<'_> {
+    type C = *const c_char;
+    const DECLARATION: Declarator = <Text<'_> as Arg<W>>::DECLARATION;
+    const IS_KEPT: bool = false;
+
+    fn show(c: *const c_char, name: &str, line: &mut String) {
+        <Text<'_> as Arg<W>>::show(c, name, line);
+    }
+
+    fn note(_c: *const c_char, call: &Call) {
+        call.note_file(abi::MPI_FILE_NULL);
+    }
+}
+
+impl<W> Read<W> for FileName<'_> {
+    unsafe fn read(c: *const c_char, name: &'static str, call: &Call) -> Result<Self> {
+        // SAFETY: passed on.
+        unsafe { <Text<'_> as Read<W>>::read(c, name, call) }.map(Self)
     }
 }
 

@@ -4,24 +4,24 @@
 //! Source: MPI 5.0, 5.1.13.
 
 use core::ffi::c_int;
-use std::sync::Arc;
 
 use crate::abi;
-use crate::args::{Datatype, OutAints, OutDatatypes, OutInts, OutLargeCounts};
 use crate::error::{Error, Result};
-use crate::types;
+use crate::objects::types::Datatype;
 
 /// The constructor of a datatype and its arguments. It keeps the datatypes among them alive.
 #[derive(Debug)]
 pub struct Recipe {
     /// `MPI_COMBINER_...`
     pub combiner: c_int,
-    integers: Vec<c_int>,
+    /// Those of type `int`.
+    pub integers: Vec<c_int>,
     /// Addresses and distances in bytes, of a function without suffix.
-    addresses: Vec<i64>,
+    pub addresses: Vec<i64>,
     /// The arguments of type `MPI_Count`.
-    large_counts: Vec<i64>,
-    datatypes: Vec<Datatype>,
+    pub large_counts: Vec<i64>,
+    /// The datatypes.
+    pub datatypes: Vec<Datatype>,
     is_large: bool,
 }
 
@@ -128,48 +128,6 @@ impl Recipe {
             "an array is shorter than the contents: MPI_Type_get_envelope returns the lengths",
         ))
     }
-
-    /// Writes the integers.
-    ///
-    /// # Errors
-    /// The array is null.
-    pub fn write_integers(&self, room: OutInts) -> Result<()> {
-        write(&self.integers, |at, value| room.set(at, *value))
-    }
-
-    /// Writes the addresses.
-    ///
-    /// # Errors
-    /// The array is null.
-    pub fn write_addresses(&self, room: OutAints) -> Result<()> {
-        write(&self.addresses, |at, value| room.set(at, *value))
-    }
-
-    /// Writes the large counts.
-    ///
-    /// # Errors
-    /// The array is null.
-    pub fn write_large_counts(&self, room: OutLargeCounts) -> Result<()> {
-        write(&self.large_counts, |at, value| room.set(at, *value))
-    }
-
-    /// Writes a handle to each of the datatypes. A handle to a datatype that the program made is a
-    /// new one, which the program has to free.
-    ///
-    /// # Errors
-    /// The array is null.
-    pub fn write_datatypes(&self, room: OutDatatypes) -> Result<()> {
-        write(&self.datatypes, |at, part| {
-            // A handle is made only if there is a place for it.
-            room.set(at, part.handle)?;
-            match part.made() {
-                Some(made) if !part.is_unnamed_predefined() => {
-                    room.set(at, types::register(Arc::clone(made)))
-                }
-                _ => Ok(()),
-            }
-        })
-    }
 }
 
 impl Datatype {
@@ -197,9 +155,4 @@ impl Datatype {
         self.recipe()?
             .ok_or_else(|| Error::new(abi::MPI_ERR_TYPE, named))
     }
-}
-
-fn write<T>(values: &[T], set: impl Fn(usize, &T) -> Result<()>) -> Result<()> {
-    let mut places = values.iter().enumerate();
-    places.try_for_each(|(at, value)| set(at, value))
 }

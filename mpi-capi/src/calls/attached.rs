@@ -7,7 +7,7 @@ use mpi_lite::engine::{BufferOwner, Lane, Subject};
 use crate::abi::{self, Handle};
 use crate::args::{Address, BufferSize, Session};
 use crate::error::Result;
-use crate::request::{engine, handle_of};
+use crate::objects::request::{engine, handle_of};
 
 /// Gives the library room for buffered sends. It counts the room; the copies are its own.
 ///

@@ -11,18 +11,24 @@ use std::sync::Arc;
 use mpi_lite::engine::BufferOwner;
 use mpi_lite::{comm, data};
 
-use crate::abi::{self, Handle, LAST_RESERVED_HANDLE};
-use crate::args::{Out, Slot, Stored, append};
-use crate::comm::{CommObject, CommRef};
-use crate::entry::{Arg, Declarator, Large, Read, Small, Value};
+use crate::abi::{self, Handle};
+use crate::args::numbers::{Out, Slot, Stored, append};
+use crate::declaration::Declarator;
+use crate::entry::{Arg, Large, Read, Small, Value};
+use crate::objects::comm::{CommObject, CommRef};
+use crate::objects::errhandler::{Attached, OF_NO_FILE};
+pub use crate::objects::types::Datatype;
+
 use crate::error::{Error, Result};
-use crate::global::LIBRARY;
 use crate::handle::Unusable;
+use crate::objects::info::InfoObject;
+use crate::objects::recipe::Recipe;
+use crate::objects::reduce;
+use crate::objects::session::SessionObject;
+use crate::objects::types::{self, Made};
+use crate::objects::win::{FileObject, WinObject};
 use crate::raise::Call;
-use crate::recipe::Recipe;
-use crate::reduce;
-use crate::session::SessionObject;
-use crate::types::{self, Made};
+use crate::registry::{self, Registered};
 
 /// A communicator that exists.
 #[derive(Debug, Clone)]
@@ -41,38 +47,6 @@ pub struct LateComm {
 #[derive(Debug, Clone, Copy)]
 pub struct PeerComm(LateComm);
 
-/// A datatype that exists.
-#[derive(Debug, Clone)]
-pub struct Datatype {
-    /// The handle in the program.
-    pub handle: Handle,
-    lite: TypeRef,
-}
-
-/// A datatype in use by a call.
-#[derive(Debug, Clone)]
-enum TypeRef {
-    /// A predefined one.
-    Predefined(&'static data::Datatype),
-    /// An optional predefined one that this library does not support, or `MPI_DATATYPE_NULL`.
-    Unsupported,
-    /// One that the program made; another thread may free it meanwhile. There until dropped.
-    Made(Option<Arc<Made>>),
-}
-
-impl Drop for TypeRef {
-    /// Hands the counted reference over by value: so the whole lives in registers.
-    #[inline(always)]
-    fn drop(&mut self) {
-        if let Self::Made(made) = self {
-            release(made.take());
-        }
-    }
-}
-
-#[inline(never)]
-fn release(_made: Option<Arc<Made>>) {}
-
 /// A datatype that matters only on some processes: looked at where it does.
 #[derive(Debug, Clone, Copy)]
 pub struct LateDatatype {
@@ -85,9 +59,13 @@ pub struct LateDatatype {
 #[derive(Debug, Clone, Copy)]
 pub struct Errhandler(pub Handle);
 
-/// `MPI_FILE_NULL`: there are no other files yet.
-#[derive(Debug, Clone, Copy)]
-pub struct File(pub Handle);
+/// A file that exists, or `MPI_FILE_NULL`.
+#[derive(Debug, Clone)]
+pub struct File {
+    /// The handle in the program.
+    pub handle: Handle,
+    object: Option<Arc<FileObject>>,
+}
 
 /// A group that exists.
 #[derive(Debug, Clone)]
@@ -138,9 +116,13 @@ pub struct Session {
     object: Arc<SessionObject>,
 }
 
-/// `MPI_WIN_NULL`: there are no other windows yet.
-#[derive(Debug, Clone, Copy)]
-pub struct Win(pub Handle);
+/// A window that exists, or `MPI_WIN_NULL`.
+#[derive(Debug, Clone)]
+pub struct Win {
+    /// The handle in the program.
+    pub handle: Handle,
+    object: Option<Arc<WinObject>>,
+}
 
 macro_rules! objects {
     ($(
@@ -189,7 +171,7 @@ objects! {
     Datatype = "MPI_Datatype" or MPI_DATATYPE_NULL, |_, _| {};
     LateDatatype = "MPI_Datatype" or MPI_DATATYPE_NULL, |_, _| {};
     Errhandler = "MPI_Errhandler" or MPI_ERRHANDLER_NULL, |_, _| {};
-    File = "MPI_File" or MPI_FILE_NULL, |_, _| {};
+    File = "MPI_File" or MPI_FILE_NULL, |handle, call| call.note_file(handle);
     Group = "MPI_Group" or MPI_GROUP_NULL, |_, _| {};
     LateGroup = "MPI_Group" or MPI_GROUP_NULL, |_, _| {};
     PeerComm = "MPI_Comm" or MPI_COMM_NULL, |_, _| {}, false;
@@ -200,7 +182,31 @@ objects! {
     FirstErrhandler = "MPI_Errhandler" or MPI_ERRHANDLER_NULL,
         |handle, call| call.note_handler(handle);
     Session = "MPI_Session" or MPI_SESSION_NULL, |handle, call| call.note_object(handle);
-    Win = "MPI_Win" or MPI_WIN_NULL, |_, _| {};
+    Win = "MPI_Win" or MPI_WIN_NULL, |handle, call| call.note_object(handle);
+}
+
+/// Reads handles that are looked up later, if at all.
+macro_rules! unread {
+    ($($name:ident $fields:tt;)*) => {$(
+        impl<W> Read<W> for $name {
+            #[inline]
+            unsafe fn read(c: Handle, name: &'static str, _call: &Call) -> Result<Self> {
+                Ok(unread!(@make c name $fields))
+            }
+        }
+    )*};
+    (@make $c:ident $name:ident (handle)) => {{ let _ = $name; Self($c) }};
+    (@make $c:ident $name:ident (handle, name)) => { Self { handle: $c, name: $name } };
+}
+
+unread! {
+    Errhandler (handle);
+    FirstErrhandler (handle);
+    LateComm (handle, name);
+    LateDatatype (handle, name);
+    LateGroup (handle, name);
+    Message (handle);
+    Request (handle);
 }
 
 /// Appends the name of a predefined object, or `name=handle`.
@@ -215,13 +221,7 @@ impl<W> Read<W> for Comm {
     #[inline]
     unsafe fn read(c: Handle, name: &'static str, _call: &Call) -> Result<Self> {
         let refuse = |what| Error::of_handle(name, what, abi::MPI_ERR_COMM);
-        LIBRARY.comm(c).map(Self).map_err(refuse)
-    }
-}
-
-impl<W> Read<W> for LateComm {
-    unsafe fn read(c: Handle, name: &'static str, _call: &Call) -> Result<Self> {
-        Ok(Self { handle: c, name })
+        crate::objects::comm::find(c).map(Self).map_err(refuse)
     }
 }
 
@@ -249,7 +249,7 @@ impl LateComm {
     pub fn get(self) -> Result<Comm> {
         let Self { handle, name } = self;
         let refuse = |what| Error::of_handle(name, what, abi::MPI_ERR_COMM);
-        LIBRARY.comm(handle).map(Comm).map_err(refuse)
+        crate::objects::comm::find(handle).map(Comm).map_err(refuse)
     }
 }
 
@@ -267,12 +267,6 @@ impl<W> Read<W> for Datatype {
     unsafe fn read(c: Handle, name: &'static str, _call: &Call) -> Result<Self> {
         let refuse = |what| Error::of_handle(name, what, abi::MPI_ERR_TYPE);
         Self::of(c).map_err(refuse)
-    }
-}
-
-impl<W> Read<W> for LateDatatype {
-    unsafe fn read(c: Handle, name: &'static str, _call: &Call) -> Result<Self> {
-        Ok(Self { handle: c, name })
     }
 }
 
@@ -294,85 +288,6 @@ impl LateDatatype {
         let Self { handle, name } = self;
         let refuse = |what| Error::of_handle(name, what, abi::MPI_ERR_TYPE);
         Datatype::of(handle).map_err(refuse)
-    }
-}
-
-impl Datatype {
-    /// The datatype behind a handle.
-    ///
-    /// # Errors
-    /// It is null, foreign or freed.
-    #[inline(always)]
-    pub fn of(handle: Handle) -> core::result::Result<Self, Unusable> {
-        let lite = if handle.0 <= LAST_RESERVED_HANDLE {
-            LIBRARY
-                .basic(handle)?
-                .map_or(TypeRef::Unsupported, TypeRef::Predefined)
-        } else {
-            TypeRef::Made(Some(LIBRARY.made_type(handle)?))
-        };
-        Ok(Self { handle, lite })
-    }
-
-    /// `MPI_DATATYPE_NULL`, where it may be. It is of no use in anything that asks what it is.
-    pub fn null() -> Self {
-        let (handle, lite) = (abi::MPI_DATATYPE_NULL, TypeRef::Unsupported);
-        Self { handle, lite }
-    }
-
-    /// What it is.
-    ///
-    /// # Errors
-    /// `MPI_ERR_TYPE` if this library does not support it.
-    #[inline(always)]
-    pub fn lite(&self) -> Result<&data::Datatype> {
-        self.supported().ok_or_else(|| {
-            let why = match self.handle {
-                abi::MPI_DATATYPE_NULL => "the datatype of elements is MPI_DATATYPE_NULL",
-                _ => "this library does not support this optional datatype",
-            };
-            Error::new(abi::MPI_ERR_TYPE, why)
-        })
-    }
-
-    /// What it is, if the library supports it.
-    #[inline(always)]
-    pub fn supported(&self) -> Option<&data::Datatype> {
-        match &self.lite {
-            TypeRef::Predefined(lite) => Some(lite),
-            TypeRef::Unsupported => None,
-            TypeRef::Made(made) => made.as_deref().map(|made| &made.lite),
-        }
-    }
-
-    /// What the program made, and how; `None` for a predefined datatype.
-    pub fn made(&self) -> Option<&Arc<Made>> {
-        match &self.lite {
-            TypeRef::Predefined(_) | TypeRef::Unsupported => None,
-            TypeRef::Made(made) => made.as_ref(),
-        }
-    }
-
-    /// Returns true if it is predefined without a name: made by a call but never freed.
-    pub fn is_unnamed_predefined(&self) -> bool {
-        let recipe = self.made().and_then(|made| made.recipe.as_ref());
-        recipe.is_some_and(Recipe::is_of_predefined)
-    }
-
-    /// What it is, if it may be used in communication.
-    ///
-    /// # Errors
-    /// `MPI_ERR_TYPE` if it was not committed.
-    #[inline(always)]
-    pub fn committed(&self) -> Result<&data::Datatype> {
-        let lite = self.lite()?;
-        if !lite.is_committed() {
-            return Err(Error::new(
-                abi::MPI_ERR_TYPE,
-                "the datatype was not committed: call MPI_Type_commit first",
-            ));
-        }
-        Ok(lite)
     }
 }
 
@@ -438,7 +353,7 @@ impl<W> Read<W> for Op {
             abi::MPI_OP_NULL => return Err(refuse(Unusable::Null("MPI_OP_NULL"))),
             _ => match reduce::predefined(c) {
                 Some(lite) => lite,
-                None => LIBRARY.ops.lock().get(c).cloned().map_err(refuse)?,
+                None => registry::get(c).map_err(refuse)?,
             },
         };
         Ok(Self { handle: c, lite })
@@ -448,12 +363,6 @@ impl<W> Read<W> for Op {
 impl<W> Read<W> for Group {
     unsafe fn read(c: Handle, name: &'static str, _call: &Call) -> Result<Self> {
         LateGroup { handle: c, name }.get()
-    }
-}
-
-impl<W> Read<W> for LateGroup {
-    unsafe fn read(c: Handle, name: &'static str, _call: &Call) -> Result<Self> {
-        Ok(Self { handle: c, name })
     }
 }
 
@@ -468,61 +377,57 @@ impl LateGroup {
         let lite = match handle {
             abi::MPI_GROUP_NULL => return Err(refuse(Unusable::Null("MPI_GROUP_NULL"))),
             abi::MPI_GROUP_EMPTY => comm::Group::from_members([].into()),
-            _ => LIBRARY.groups.lock().get(handle).cloned().map_err(refuse)?,
+            _ => registry::get(handle).map_err(refuse)?,
         };
         Ok(Group { handle, lite })
-    }
-}
-
-impl<W> Read<W> for Request {
-    #[inline]
-    unsafe fn read(c: Handle, _name: &'static str, _call: &Call) -> Result<Self> {
-        Ok(Self(c))
-    }
-}
-
-impl<W> Read<W> for Message {
-    unsafe fn read(c: Handle, _name: &'static str, _call: &Call) -> Result<Self> {
-        Ok(Self(c))
     }
 }
 
 impl<W> Read<W> for File {
     unsafe fn read(c: Handle, name: &'static str, _call: &Call) -> Result<Self> {
         let refuse = |what| Error::of_handle(name, what, abi::MPI_ERR_FILE);
-        match c {
-            abi::MPI_FILE_NULL => Ok(Self(c)),
-            _ => Err(refuse(Unusable::Foreign(c))),
-        }
+        let object = match c {
+            abi::MPI_FILE_NULL => None,
+            _ => Some(registry::get(c).map_err(refuse)?),
+        };
+        Ok(Self { handle: c, object })
+    }
+}
+
+impl File {
+    /// The error handler in charge.
+    pub fn errhandler(&self) -> &Attached {
+        let object = self.object.as_deref();
+        object.map_or(&OF_NO_FILE, |object| &object.errhandler)
     }
 }
 
 impl<W> Read<W> for Win {
     unsafe fn read(c: Handle, name: &'static str, _call: &Call) -> Result<Self> {
         let refuse = |what| Error::of_handle(name, what, abi::MPI_ERR_WIN);
-        match c {
-            abi::MPI_WIN_NULL => Ok(Self(c)),
-            _ => Err(refuse(Unusable::Foreign(c))),
-        }
+        let object = match c {
+            abi::MPI_WIN_NULL => None,
+            _ => Some(registry::get(c).map_err(refuse)?),
+        };
+        Ok(Self { handle: c, object })
     }
 }
 
-impl<W> Read<W> for Errhandler {
-    unsafe fn read(c: Handle, _name: &'static str, _call: &Call) -> Result<Self> {
-        Ok(Self(c))
-    }
-}
-
-impl<W> Read<W> for FirstErrhandler {
-    unsafe fn read(c: Handle, _name: &'static str, _call: &Call) -> Result<Self> {
-        Ok(Self(c))
+impl Win {
+    /// The window.
+    ///
+    /// # Errors
+    /// `MPI_ERR_WIN` if it is `MPI_WIN_NULL`.
+    pub fn get(&self) -> Result<&WinObject> {
+        let null = || Error::of_handle("win", Unusable::Null("MPI_WIN_NULL"), abi::MPI_ERR_WIN);
+        self.object.as_deref().ok_or_else(null)
     }
 }
 
 impl<W> Read<W> for Session {
     unsafe fn read(c: Handle, name: &'static str, _call: &Call) -> Result<Self> {
         let refuse = |what| Error::of_handle(name, what, abi::MPI_ERR_SESSION);
-        let object = LIBRARY.session(c).map_err(refuse)?;
+        let object = crate::objects::session::find(c).map_err(refuse)?;
         Ok(Self { handle: c, object })
     }
 }
@@ -553,6 +458,163 @@ impl<W> Read<W> for Info {
             return Ok(Self(c));
         }
         let refuse = |what| Error::of_handle(name, what, abi::MPI_ERR_INFO);
-        LIBRARY.infos.lock().get(c).map(|_| Self(c)).map_err(refuse)
+        InfoObject::table()
+            .lock()
+            .get(c)
+            .map(|_| Self(c))
+            .map_err(refuse)
+    }
+}
+
+impl Info {
+    /// A copy of the object, which is empty for `MPI_INFO_NULL`.
+    pub fn to_object(self) -> InfoObject {
+        if self.0 == abi::MPI_INFO_ENV {
+            return InfoObject::environment();
+        }
+        registry::get(self.0).unwrap_or_default()
+    }
+
+    /// Reads the object.
+    ///
+    /// # Errors
+    /// `MPI_ERR_INFO` for `MPI_INFO_NULL`.
+    pub fn read<R>(self, read: impl FnOnce(&InfoObject) -> Result<R>) -> Result<R> {
+        if self.0 == abi::MPI_INFO_ENV {
+            return read(&InfoObject::environment());
+        }
+        let infos = InfoObject::table().lock();
+        read(infos.get(self.0).map_err(|_| self.null())?)
+    }
+
+    /// Changes the object.
+    ///
+    /// # Errors
+    /// `MPI_ERR_INFO` for `MPI_INFO_NULL` and for `MPI_INFO_ENV`, which cannot be changed.
+    pub fn change<R>(self, change: impl FnOnce(&mut InfoObject) -> Result<R>) -> Result<R> {
+        let mut infos = InfoObject::table().lock();
+        change(infos.get_mut(self.0).map_err(|_| self.null())?)
+    }
+
+    /// Sets the value of `key`, unless the program gave no object of its own to change.
+    ///
+    /// # Errors
+    /// As [`InfoObject::set`].
+    pub fn tell(self, key: &[u8], value: &str) -> Result<()> {
+        match self.0 {
+            abi::MPI_INFO_NULL | abi::MPI_INFO_ENV => Ok(()),
+            _ => self.change(|object| object.set(key, value.as_bytes())),
+        }
+    }
+
+    fn null(self) -> Error {
+        let name = abi::name_of(self.0).unwrap_or("not an info object");
+        Error::of_handle("info", Unusable::Null(name), abi::MPI_ERR_INFO)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::args::numbers::InOut;
+    use crate::args::text::FileName;
+    use crate::handle::Kind;
+    use crate::objects::errhandler;
+    use crate::symbol::Symbol;
+
+    static SYMBOL: Symbol = Symbol::new("MPI_Anything");
+
+    /// What the handler was given last.
+    static OBJECT: AtomicUsize = AtomicUsize::new(0);
+    static CODE: AtomicI32 = AtomicI32::new(0);
+
+    unsafe extern "C-unwind" fn keep(object: *mut Handle, code: *mut c_int) {
+        // SAFETY: both are there while a handler runs.
+        let (object, code) = unsafe { (*object, *code) };
+        OBJECT.store(object.0, Ordering::Relaxed);
+        CODE.store(code, Ordering::Relaxed);
+    }
+
+    fn handler(serves: Kind) -> Handle {
+        errhandler::create(keep as *const core::ffi::c_void, serves).expect("it is not null")
+    }
+
+    /// Fails a call with these notes; returns its code, and the object that the handler got.
+    fn fail(class: c_int, note: impl FnOnce(&Call)) -> (c_int, Handle) {
+        OBJECT.store(0, Ordering::Relaxed);
+        CODE.store(class, Ordering::Relaxed);
+        let call = Call::enter(&SYMBOL);
+        note(&call);
+        let code = call.raise(Error::new(class, "it failed"), &|_| {});
+        assert_eq!(CODE.load(Ordering::Relaxed), code);
+        (code, Handle(OBJECT.load(Ordering::Relaxed)))
+    }
+
+    #[test]
+    fn a_call_on_a_window_or_file_goes_to_its_handler() {
+        let comm = |call: &Call| <Comm as Arg<Small>>::note(abi::MPI_COMM_WORLD, call);
+        let note_win = |win| move |call: &Call| <Win as Arg<Small>>::note(win, call);
+        let note_file = |file| move |call: &Call| <File as Arg<Small>>::note(file, call);
+
+        let win = registry::insert(Arc::new(WinObject::default()));
+        let call = Call::enter(&SYMBOL);
+        // SAFETY: a handle is no pointer.
+        let object = unsafe { <Win as Read<Small>>::read(win, "win", &call) }.expect("it exists");
+        let object = object.get().expect("it is not null");
+        assert_eq!(object.errhandler.get(), abi::MPI_ERRORS_ARE_FATAL);
+        object.errhandler.set(handler(Kind::Win));
+        let failed = fail(abi::MPI_ERR_RMA_SYNC, note_win(win));
+        assert_eq!(failed, (abi::MPI_ERR_RMA_SYNC, win));
+
+        // A file begins with the handler of MPI_FILE_NULL, which returns errors at first.
+        let file = registry::insert(Arc::new(FileObject::default()));
+        let none = Handle(0);
+        assert_eq!(
+            fail(abi::MPI_ERR_IO, note_file(file)),
+            (abi::MPI_ERR_IO, none)
+        );
+        // SAFETY: a handle is no pointer.
+        let object = unsafe { <File as Read<Small>>::read(file, "fh", &call) }.expect("it exists");
+        object.errhandler().set(handler(Kind::File));
+        assert_eq!(
+            fail(abi::MPI_ERR_IO, note_file(file)),
+            (abi::MPI_ERR_IO, file)
+        );
+
+        // Without a file, or with one that is gone, it is that of MPI_FILE_NULL; also of a call
+        // that opens one by a communicator.
+        OF_NO_FILE.set(handler(Kind::File));
+        let expected = (abi::MPI_ERR_AMODE, abi::MPI_FILE_NULL);
+        let later = registry::insert(Arc::new(FileObject::default()));
+        assert_eq!(
+            fail(abi::MPI_ERR_IO, note_file(later)),
+            (abi::MPI_ERR_IO, later)
+        );
+        registry::remove::<Arc<FileObject>>(file).expect("it exists");
+        for gone in [file, abi::MPI_FILE_NULL, win, Handle(0xdead_beef)] {
+            assert_eq!(fail(expected.0, note_file(gone)), expected);
+        }
+        let name = core::ptr::null();
+        let open = |call: &Call| {
+            comm(call);
+            <FileName<'_> as Arg<Small>>::note(name, call);
+        };
+        assert_eq!(fail(expected.0, open), expected);
+        let close = |call: &Call| <InOut<File> as Arg<Small>>::note(core::ptr::null_mut(), call);
+        assert_eq!(fail(expected.0, close), expected);
+        OF_NO_FILE.set(abi::MPI_ERRORS_RETURN);
+    }
+
+    #[test]
+    fn each_function_of_files_names_a_file() {
+        let functions = crate::chapters::CHAPTERS.iter().flat_map(|it| it.entries());
+        let of_files = functions.filter(|it| it.name.starts_with("MPI_File_"));
+        for function in of_files.filter(|it| it.returns == "int") {
+            let marks = ["MPI_File ", "filename", "MPI_File_errhandler_function"];
+            let is_marked = marks.iter().any(|mark| function.parameters.contains(mark));
+            assert!(is_marked, "{}", function.name);
+        }
     }
 }

@@ -1,16 +1,16 @@
 //! Info objects: ordered lists of keys and values. Source: MPI 5.0, chapter 10.
 
 use crate::abi;
-use crate::args::Info;
 use crate::error::{Error, Result};
-use crate::global::LIBRARY;
-use crate::handle::Unusable;
+use crate::registry::registered;
 
 /// Keys and values in the order in which the keys were first set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct InfoObject {
     pairs: Vec<(Vec<u8>, Vec<u8>)>,
 }
+
+registered!(InfoObject: Info);
 
 impl InfoObject {
     /// Sets the value of `key`; a key that is there keeps its place.
@@ -88,58 +88,6 @@ impl InfoObject {
             let _ = value.map(|value| info.set(key, &value));
         }
         info
-    }
-}
-
-impl Info {
-    /// A copy of the object, which is empty for `MPI_INFO_NULL`.
-    pub fn to_object(self) -> InfoObject {
-        if self.0 == abi::MPI_INFO_ENV {
-            return InfoObject::environment();
-        }
-        LIBRARY
-            .infos
-            .lock()
-            .get(self.0)
-            .cloned()
-            .unwrap_or_default()
-    }
-
-    /// Reads the object.
-    ///
-    /// # Errors
-    /// `MPI_ERR_INFO` for `MPI_INFO_NULL`.
-    pub fn read<R>(self, read: impl FnOnce(&InfoObject) -> Result<R>) -> Result<R> {
-        if self.0 == abi::MPI_INFO_ENV {
-            return read(&InfoObject::environment());
-        }
-        let infos = LIBRARY.infos.lock();
-        read(infos.get(self.0).map_err(|_| self.null())?)
-    }
-
-    /// Changes the object.
-    ///
-    /// # Errors
-    /// `MPI_ERR_INFO` for `MPI_INFO_NULL` and for `MPI_INFO_ENV`, which cannot be changed.
-    pub fn change<R>(self, change: impl FnOnce(&mut InfoObject) -> Result<R>) -> Result<R> {
-        let mut infos = LIBRARY.infos.lock();
-        change(infos.get_mut(self.0).map_err(|_| self.null())?)
-    }
-
-    /// Sets the value of `key`, unless the program gave no object of its own to change.
-    ///
-    /// # Errors
-    /// As [`InfoObject::set`].
-    pub fn tell(self, key: &[u8], value: &str) -> Result<()> {
-        match self.0 {
-            abi::MPI_INFO_NULL | abi::MPI_INFO_ENV => Ok(()),
-            _ => self.change(|object| object.set(key, value.as_bytes())),
-        }
-    }
-
-    fn null(self) -> Error {
-        let name = abi::name_of(self.0).unwrap_or("not an info object");
-        Error::of_handle("info", Unusable::Null(name), abi::MPI_ERR_INFO)
     }
 }
 

@@ -1,43 +1,47 @@
 //! Sessions. Source: MPI 5.0, 11.3.
 
 use core::ffi::c_int;
-use core::sync::atomic::{AtomicUsize, Ordering};
+
+use std::sync::Arc;
 
 use mpi_lite::comm::Group;
 
 use crate::abi::{self, Handle};
-use crate::errhandler;
 use crate::error::{Error, Result};
 use crate::global::LIBRARY;
-use crate::info::InfoObject;
+use crate::handle::Unusable;
+use crate::objects::errhandler::Attached;
+use crate::objects::info::InfoObject;
+use crate::registry::{self, registered};
 
 /// A session that was not finalized.
 #[derive(Debug)]
 pub struct SessionObject {
-    errhandler: AtomicUsize,
+    /// The error handler in charge.
+    pub errhandler: Attached,
     thread_level: c_int,
+}
+
+registered!(SessionObject: Session, counted, errhandler);
+
+/// The session behind `handle`.
+///
+/// # Errors
+/// The handle is null, foreign or finalized.
+pub fn find(handle: Handle) -> core::result::Result<Arc<SessionObject>, Unusable> {
+    match handle {
+        abi::MPI_SESSION_NULL => Err(Unusable::Null("MPI_SESSION_NULL")),
+        _ => registry::get(handle),
+    }
 }
 
 impl SessionObject {
     /// A session with this error handler and level of threads.
     pub fn new(errhandler: Handle, thread_level: c_int) -> Self {
-        errhandler::attach(errhandler);
         Self {
-            errhandler: AtomicUsize::new(errhandler.0),
+            errhandler: Attached::new(errhandler),
             thread_level,
         }
-    }
-
-    /// The error handler in charge.
-    pub fn errhandler(&self) -> Handle {
-        Handle(self.errhandler.load(Ordering::Relaxed))
-    }
-
-    /// Puts another error handler in charge.
-    pub fn set_errhandler(&self, handler: Handle) {
-        errhandler::attach(handler);
-        let old = self.errhandler.swap(handler.0, Ordering::Relaxed);
-        errhandler::detach(Handle(old));
     }
 
     /// The hints that are followed.
@@ -48,12 +52,6 @@ impl SessionObject {
             info.set(THREAD_LEVEL, name).expect("both are short");
         }
         info
-    }
-}
-
-impl Drop for SessionObject {
-    fn drop(&mut self) {
-        errhandler::detach(self.errhandler());
     }
 }
 
