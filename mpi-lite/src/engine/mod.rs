@@ -36,8 +36,8 @@ pub use requests::{
     Any, Array, Completion, Indexed, PartitionedReceive, PartitionedSend, Request, Status, Tell,
 };
 pub use tasks::{
-    Job, Make, Message, Plan, ReceivePlan, Recipe, SendPlan, Submissions, Submitted, TaskCall,
-    TaskId, Work,
+    Job, Make, Message, Outcome, Plan, ReceivePlan, Recipe, SendPlan, Submissions, Submitted,
+    TaskCall, TaskId, Work,
 };
 use waiting::lock::Lock;
 pub use waiting::policy::WaitPolicy;
@@ -101,7 +101,8 @@ impl Engine {
             .map(|descriptor| descriptor.try_clone_to_owned())
             .collect::<Result<_, _>>()?;
         let node = lane.node.clone();
-        Ok(Arc::new(Self {
+        let (own_doorbell, end) = (doorbell()?, doorbell()?);
+        Ok(Arc::new_cyclic(|engine| Self {
             watch: node.as_deref().map(Node::watch),
             node,
             looks: lane.looks(&policy),
@@ -109,11 +110,11 @@ impl Engine {
             clock,
             policy,
             doorbells,
-            own_doorbell: doorbell()?,
+            own_doorbell,
             is_threaded: AtomicBool::new(false),
-            end: doorbell()?,
+            end,
             sleepers: AtomicU32::new(0),
-            tasks: Tasks::default(),
+            tasks: Tasks::of(engine),
             waits: Waits::default(),
             turns: AtomicU64::new(0),
             is_closed: AtomicBool::new(false),

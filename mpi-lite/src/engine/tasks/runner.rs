@@ -1,15 +1,28 @@
 //! Polls tasks: in calls of the program that wait or test, and in the ticker.
 
+use std::sync::{Arc, Weak};
+
 use crate::data::Area;
 use crate::engine::Engine;
 use crate::engine::lane::Lane;
 use crate::engine::requests::{Operation, Request};
-use crate::engine::tasks::book::TaskCall;
-use crate::engine::tasks::book::{Job, Runner, TaskId};
-use crate::engine::tasks::plan::Plan;
-use crate::engine::tasks::plan::{Recipe, Submissions};
+use crate::engine::tasks::book::{Job, Runner, TaskCall, TaskId, Tasks};
+use crate::engine::tasks::plan::{Plan, Recipe, Submissions};
 use crate::engine::waiting::lock::Guard;
 use crate::error::Result;
+
+impl Tasks {
+    /// The tasks of `engine`, which wakes a sleeper when a call of theirs has returned.
+    pub(crate) fn of(engine: &Weak<Engine>) -> Self {
+        let engine = Weak::clone(engine);
+        Self::new(Arc::new(move |task| {
+            if let Some(engine) = engine.upgrade() {
+                engine.tasks.note_called(task);
+                engine.ring();
+            }
+        }))
+    }
+}
 
 impl Engine {
     /// Enters a task, which begins when `after` has ended. Its request completes with it.
@@ -69,13 +82,13 @@ impl Engine {
     /// gone on. The lane is left to others meanwhile.
     #[inline(always)]
     pub(crate) fn advance_if_due(&self, lane: &mut Guard<'_, Lane>) -> bool {
-        let is_due = lane.requests().has_woken() || self.tasks.has_due();
+        let is_due = lane.requests().has_woken() || self.tasks.needs_look();
         is_due && self.advance(lane)
     }
 
     #[cold]
     fn advance(&self, lane: &mut Guard<'_, Lane>) -> bool {
-        if !self.tasks.begin() {
+        if !self.may_advance(lane) {
             return false;
         }
         while let Some((number, work)) = self.tasks.next(lane, Runner::Program) {
@@ -89,8 +102,7 @@ impl Engine {
     /// Lets the tasks go on for the ticker, which visits the lane: a program that has come back
     /// does it itself.
     pub(crate) fn advance_as_ticker<'a>(&'a self, mut lane: Guard<'a, Lane>) -> bool {
-        let is_due = lane.requests().has_woken() || self.tasks.has_due();
-        if !is_due || !self.tasks.begin() {
+        if !self.may_advance(&lane) {
             return false;
         }
         let mut has_polled = false;
@@ -112,6 +124,18 @@ impl Engine {
 
     /// Returns true if a task may be able to go on: then a thread must not sleep.
     pub(crate) fn has_due_tasks(&self) -> bool {
-        self.tasks.has_due()
+        self.tasks.look_again()
+    }
+
+    /// A task can go on, and this thread polls: no other one does.
+    fn may_advance(&self, lane: &Lane) -> bool {
+        let is_due = lane.requests().has_woken() || self.tasks.look_again();
+        is_due && self.tasks.begin()
+    }
+
+    /// Ends the threads on which tasks make calls that block, once these have returned. The next
+    /// such call starts new ones.
+    pub fn end_calls(&self) {
+        self.tasks.end_calls();
     }
 }

@@ -386,7 +386,7 @@ impl Engine {
     }
 
     /// Wakes all sleepers, if there are any.
-    pub(crate) fn ring(&self) {
+    pub fn ring(&self) {
         if self.sleepers.load(Ordering::SeqCst) > 0 {
             let _ = rustix::io::write(self.own_doorbell.as_fd(), &1u64.to_ne_bytes());
         }
