@@ -254,7 +254,7 @@ fn ticker_needs_the_lane(policy: WaitPolicy, is_more_due: bool) {
     let links = Links::new(own, None, None);
     let lane = Lane::new(PeerId(0), links, Settings::default(), vec!["here".into()]);
     let engine = Engine::new(lane, Clock::start(), policy).unwrap();
-    let (begins, begun) = std::sync::mpsc::channel();
+    let (begins, begun) = mpsc::channel();
     let in_task = Arc::clone(&engine);
     let work = async move {
         begins.send(()).unwrap();
@@ -288,7 +288,7 @@ fn the_ticker_gets_the_lane_for_its_task_while_the_program_waits() {
         (WaitPolicy::BLOCKING, true),
         (WaitPolicy::of(4, 2), true),
     ] {
-        let (ends, end) = std::sync::mpsc::channel();
+        let (ends, end) = mpsc::channel();
         std::thread::spawn(move || {
             ticker_needs_the_lane(policy, is_more_due);
             ends.send(()).unwrap();
