@@ -79,9 +79,9 @@ pub(crate) struct Tasks {
     calls: Calls,
     /// Tells the engine that a call of this task has returned.
     has_called: HasCalled,
-    /// A task may be able to go on, or waits for a condition. Read without the lock. A thread that sets it looks for sleepers
-    /// after that, and a thread that is about to sleep says so and then reads it: so that one of
-    /// the two sees the other, all of this is in one order (`SeqCst`).
+    /// A task may be able to go on, or waits for a condition. Read without the lock. A thread that
+    /// sets it looks for sleepers after that, and a thread that is about to sleep says so and then
+    /// reads it: so that one of the two sees the other, all of this is in one order (`SeqCst`).
     needs_look: AtomicBool,
 }
 
