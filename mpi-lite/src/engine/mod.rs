@@ -34,15 +34,15 @@ pub use requests::{
     Any, Array, Completion, Indexed, PartitionedReceive, PartitionedSend, Request, Status, Tell,
 };
 pub use tasks::{
-    Job, Make, Message, Plan, ReceivePlan, Recipe, SendPlan, Submissions, Submitted, TaskCall,
-    TaskId, Work,
+    Job, Make, Message, Outcome, Plan, ReceivePlan, Recipe, SendPlan, Submissions, Submitted,
+    TaskCall, TaskId, Work,
 };
 pub use waiting::WaitPolicy;
 use waiting::{Guard, Lock};
 pub use waiting::{Ticker, tick};
 
-use waiting::Waiting;
-use waiting::{Shared as _, Until};
+use tasks::Tasks;
+use waiting::{Doorbells, Shared as _, Until, Waiting};
 
 use crate::clock::{Clock, Instant};
 use crate::node::Node;
@@ -64,8 +64,9 @@ impl Engine {
     /// # Errors
     /// The system has no more file descriptors.
     pub fn new(lane: Lane, clock: Clock, policy: WaitPolicy) -> std::io::Result<Arc<Self>> {
-        Ok(Arc::new(Self {
-            waiting: Waiting::new(lane.links(), clock, policy)?,
+        let doorbells = Doorbells::of(lane.links())?;
+        Ok(Arc::new_cyclic(|engine| Self {
+            waiting: Waiting::new(doorbells, (clock, policy), Tasks::of(engine)),
             node: lane.node(),
             looks: lane.looks(&policy),
             lane: Lock::new(lane),
@@ -75,6 +76,11 @@ impl Engine {
     /// Runs `act` on the lane.
     pub fn with<T>(&self, act: impl FnOnce(&mut Lane) -> T) -> T {
         act(&mut self.lane.lock())
+    }
+
+    /// Wakes all threads that sleep: something has changed that one of them may wait for.
+    pub fn ring(&self) {
+        self.waiting.ring();
     }
 
     /// Runs `act` on the lane, unless somebody has it.

@@ -235,6 +235,7 @@ impl Process {
             _ => {}
         }
         self.ticker.lock().take();
+        self.engine.end_calls();
         self.report(&mut boot, Some(self.counters()))
             .map_err(system)?;
         boot.finalized().map_err(system)?;
@@ -264,6 +265,7 @@ impl Process {
         };
         self.engine.wait_until(subject, |lane| is_over(lane));
         self.ticker.lock().take();
+        self.engine.end_calls();
     }
 
     /// Collectives that did not meet are an error. If `check` is set the others are reported, also

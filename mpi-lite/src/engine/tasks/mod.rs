@@ -1,6 +1,8 @@
 //! Operations that go on beside the program.
 
 mod book;
+mod calls;
+mod outcome;
 mod plan;
 mod runner;
 #[cfg(test)]
@@ -8,4 +10,5 @@ mod tests;
 
 pub(super) use book::Tasks;
 pub use book::{Job, TaskCall, TaskId};
+pub use outcome::Outcome;
 pub use plan::{Make, Message, Plan, ReceivePlan, Recipe, SendPlan, Submissions, Submitted, Work};

@@ -1,15 +1,27 @@
 //! Polls tasks: in calls of the program that wait or test, and in the ticker.
 
+use std::sync::{Arc, Weak};
+
 use crate::data::Area;
 use crate::engine::Engine;
 use crate::engine::lane::Lane;
 use crate::engine::requests::{Operation, Request};
-use crate::engine::tasks::book::TaskCall;
-use crate::engine::tasks::book::{Job, Runner, TaskId, Tasks};
-use crate::engine::tasks::plan::Plan;
-use crate::engine::tasks::plan::{Recipe, Submissions};
+use crate::engine::tasks::book::{Job, Runner, TaskCall, TaskId, Tasks};
+use crate::engine::tasks::plan::{Plan, Recipe, Submissions};
 use crate::engine::waiting::{Guard, send_with_room};
 use crate::error::Result;
+
+impl Tasks {
+    /// The tasks of `engine`, which wakes a sleeper when a call of theirs has returned.
+    pub(crate) fn of(engine: &Weak<Engine>) -> Self {
+        let engine = Weak::clone(engine);
+        Self::new(Arc::new(move |task| {
+            if let Some(engine) = engine.upgrade() {
+                engine.waiting.note_called(task);
+            }
+        }))
+    }
+}
 
 impl Engine {
     /// Enters a task, which begins when `after` has ended. Its request completes with it.
@@ -60,6 +72,12 @@ impl Engine {
         Ok(())
     }
 
+    /// Ends the threads on which tasks make calls that block, once these have returned. The next
+    /// such call starts new ones.
+    pub fn end_calls(&self) {
+        self.waiting.tasks().end_calls();
+    }
+
     /// Lets the tasks go on that can.
     pub fn run_tasks(&self) {
         self.waiting.advance(&mut self.lane.lock());
@@ -69,14 +87,14 @@ impl Engine {
 impl Tasks {
     /// Returns true if a task may be able to go on; costs a few instructions.
     #[inline(always)]
-    pub(crate) fn is_due(&self, lane: &mut Lane) -> bool {
-        lane.requests_mut().has_woken() || self.has_due()
+    pub(crate) fn is_due(&self, lane: &Lane) -> bool {
+        lane.requests().has_woken() || self.needs_look()
     }
 
     /// Lets the tasks go on that can. Returns true if any may have gone on, so that requests may
     /// have finished. The lane is left to others meanwhile.
     pub(crate) fn advance(&self, lane: &mut Guard<'_, Lane>) -> bool {
-        if !self.begin() {
+        if !self.may_advance(lane) {
             return false;
         }
         while let Some((number, work)) = self.next(lane, Runner::Program) {
@@ -92,7 +110,7 @@ impl Tasks {
         mut lane: Guard<'a, Lane>,
         visit: impl Fn() -> Option<Guard<'a, Lane>>,
     ) -> Option<bool> {
-        if !self.is_due(&mut lane) || !self.begin() {
+        if !self.may_advance(&lane) {
             return None;
         }
         let mut has_polled = false;
@@ -109,5 +127,11 @@ impl Tasks {
             }
         }
         Some(has_polled)
+    }
+
+    /// A task can go on, and this thread polls: no other one does.
+    fn may_advance(&self, lane: &Lane) -> bool {
+        let is_due = lane.requests().has_woken() || self.look_again();
+        is_due && self.begin()
     }
 }

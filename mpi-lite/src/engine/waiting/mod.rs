@@ -13,6 +13,7 @@ mod ticker;
 mod wait;
 mod waiters;
 
+pub(super) use doorbells::Doorbells;
 #[cfg(test)]
 pub(super) use doorbells::doorbell;
 pub(super) use lock::{Guard, Leave, Lock};

@@ -1,4 +1,4 @@
-//! The only file that starts a thread.
+//! The thread that takes turns while the program computes. `tasks/calls.rs` alone starts others.
 //!
 //! While the program computes, it takes no turns. But peers wait for acknowledgements, and lost
 //! packets must be repeated. One thread per process, the ticker, does that. It never competes with

@@ -15,13 +15,13 @@ use crate::engine::lane::Lane;
 use crate::engine::report::Description;
 use crate::engine::report::{Blockage, Describe, LONG, Subject, Waits};
 use crate::engine::requests::{Completion, Request};
-use crate::engine::tasks::Tasks;
+use crate::engine::tasks::{TaskId, Tasks};
 use crate::engine::waiting::doorbells::{Doorbells, Sleeper};
 use crate::engine::waiting::lock::Guard;
 use crate::engine::waiting::policy::{Next, Wait, WaitPolicy};
 use crate::engine::waiting::waiters::{Shared as _, Until};
 use crate::error::Result;
-use crate::transport::{Links, Progress};
+use crate::transport::Progress;
 
 /// How often a spinning thread looks before it reads the clock again. To read the clock takes about
 /// a tenth as long as a look.
@@ -91,19 +91,21 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
-    /// # Errors
-    /// The system has no more file descriptors.
-    pub(crate) fn new(links: &Links, clock: Clock, policy: WaitPolicy) -> std::io::Result<Self> {
-        Ok(Self {
+    pub(crate) fn new(
+        doorbells: Doorbells,
+        (clock, policy): (Clock, WaitPolicy),
+        tasks: Tasks,
+    ) -> Self {
+        Self {
             clock,
             policy,
-            doorbells: Doorbells::of(links)?,
+            doorbells,
             is_threaded: AtomicBool::new(false),
             sleepers: AtomicU32::new(0),
             turns: AtomicU64::new(0),
-            tasks: Tasks::default(),
+            tasks,
             waits: Waits::default(),
-        })
+        }
     }
 
     #[inline]
@@ -378,7 +380,7 @@ impl Waiting {
         let answer = ready(lane);
         // A question that is opened later rings.
         let is_asked = self.waits.asks(blockage);
-        if is_quiet && answer.is_none() && !is_asked && !self.tasks.has_due() {
+        if is_quiet && answer.is_none() && !is_asked && !self.tasks.look_again() {
             lane.note_sleep();
             if R::LEADS {
                 let awaits = role.awaits(lane);
@@ -413,6 +415,12 @@ impl Waiting {
         if self.is_about_to_sleep() {
             self.doorbells.ring(Sleeper::Program);
         }
+    }
+
+    /// The call of this task has returned on another thread.
+    pub(crate) fn note_called(&self, task: TaskId) {
+        self.tasks.note_called(task);
+        self.ring();
     }
 
     /// Lets the tasks go on that can; costs a few instructions if none can. Returns true if any has
