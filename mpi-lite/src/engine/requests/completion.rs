@@ -303,30 +303,12 @@ impl Engine {
         let mut sweep = Sweep::default();
         let lane = self.lane.lock();
         if self.is_threaded() {
-            return self.wait_all_with_others(lane, requests, tell);
+            return wait_all_with_others(self, lane, requests, tell);
         }
         let take = |lane: &mut Lane| sweep.take_all(lane, requests, &mut tell);
         self.waiting.wait_in(
             lane,
             |_| Until::Change,
-            |lane: &Lane| Subject::some_of(lane, requests, EndsWith::All),
-            take,
-        )
-    }
-
-    #[inline(never)]
-    fn wait_all_with_others(
-        &self,
-        lane: Guard<'_, Lane>,
-        requests: impl Array,
-        mut tell: impl Tell,
-    ) -> Result<()> {
-        let sweep = RefCell::new(Sweep::default());
-        let until = |_: &Lane| sweep.borrow().until();
-        let take = |lane: &mut Lane| sweep.borrow_mut().take_all(lane, requests, &mut tell);
-        self.waiting.wait_in(
-            lane,
-            until,
             |lane: &Lane| Subject::some_of(lane, requests, EndsWith::All),
             take,
         )
@@ -403,4 +385,22 @@ impl Engine {
     ) -> Result<Option<usize>> {
         self.look(|lane| lane.take_some(requests, &mut tell))
     }
+}
+
+#[inline(never)]
+fn wait_all_with_others(
+    engine: &Engine,
+    lane: Guard<'_, Lane>,
+    requests: impl Array,
+    mut tell: impl Tell,
+) -> Result<()> {
+    let sweep = RefCell::new(Sweep::default());
+    let until = |_: &Lane| sweep.borrow().until();
+    let take = |lane: &mut Lane| sweep.borrow_mut().take_all(lane, requests, &mut tell);
+    engine.waiting.wait_in(
+        lane,
+        until,
+        |lane: &Lane| Subject::some_of(lane, requests, EndsWith::All),
+        take,
+    )
 }

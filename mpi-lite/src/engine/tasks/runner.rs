@@ -6,8 +6,7 @@ use crate::engine::lane::Lane;
 use crate::engine::requests::request::Request;
 use crate::engine::tasks::book::TaskCall;
 use crate::engine::tasks::book::{Job, Runner, TaskId, Tasks};
-use crate::engine::tasks::plan::Plan;
-use crate::engine::tasks::plan::{Recipe, Submissions};
+use crate::engine::tasks::plan::Submissions;
 use crate::engine::waiting::{Guard, send_with_room};
 use crate::error::Result;
 
@@ -18,12 +17,6 @@ impl Engine {
         let mut lane = self.lane.lock();
         let request = lane.task_requests().open_collective(job.context);
         (request, self.waiting.tasks().enter(request, job, after))
-    }
-
-    /// Makes a persistent request, not started, that is a task each time.
-    #[must_use]
-    pub fn plan_task(&self, recipe: Recipe) -> Request {
-        self.with(|lane| lane.plan(Plan::Task(recipe)))
     }
 
     /// Starts a persistent request. Source: MPI 5.0, 3.9 and 6.13.
