@@ -286,14 +286,6 @@ impl Engine {
         self.look(|lane| lane.take(request))
     }
 
-    /// Tests one request and leaves it as it is.
-    ///
-    /// # Errors
-    /// As [`Engine::wait`].
-    pub fn status(&self, request: Option<Request>) -> Result<Option<Completion>> {
-        self.look(|lane| lane.peek(request))
-    }
-
     /// Waits for all of an array, then passes to `tell` how each ended, in the order of the
     /// requests.
     ///

@@ -10,7 +10,6 @@
 
 use crate::boot::state::Partitions;
 use crate::data::Area;
-use crate::engine::Engine;
 use crate::engine::inbox::matching::Pattern;
 use crate::engine::lane::Lane;
 use crate::engine::requests::channel::{
@@ -367,27 +366,5 @@ impl Requests {
             return Err(error);
         }
         Ok(())
-    }
-}
-
-impl Engine {
-    /// As [`Lane::ready`]. A thread that waits for the operation wakes when it is over.
-    ///
-    /// # Errors
-    /// As [`Lane::ready`].
-    pub fn ready(
-        &self,
-        request: Request,
-        numbers: impl Iterator<Item = u32> + Clone,
-    ) -> Result<()> {
-        self.with(|lane| lane.ready(request, numbers))
-    }
-
-    /// As [`Lane::has_arrived`], after one turn.
-    ///
-    /// # Errors
-    /// As [`Lane::has_arrived`].
-    pub fn has_arrived(&self, request: Request, number: u32) -> Result<bool> {
-        self.look(|lane| lane.has_arrived(request, number))
     }
 }

@@ -1,7 +1,6 @@
 //! What the engine does with operations that consist of others, and with those that the program
 //! completes.
 
-use crate::engine::Engine;
 use crate::engine::lane::Lane;
 use crate::engine::requests::channel::HEADER;
 use crate::engine::requests::operation::{Operation, Owner, Phase, Requests};
@@ -193,15 +192,13 @@ impl Lane {
     pub fn is_generalized(&self, request: Request) -> bool {
         self.delivery.requests.is_generalized(request)
     }
-}
 
-impl Engine {
     /// Completes a generalized request; a thread that waits for it wakes. Returns true if the
     /// request was freed before, so that it is gone now. Source: MPI 5.0, 13.2.
     ///
     /// # Errors
     /// It is no active generalized request.
-    pub fn complete_generalized(&self, request: Request) -> Result<bool> {
-        self.with(|lane| lane.delivery.requests.complete_generalized(request))
+    pub fn complete_generalized(&mut self, request: Request) -> Result<bool> {
+        self.delivery.requests.complete_generalized(request)
     }
 }
