@@ -181,7 +181,9 @@ impl Seen {
 /// # Errors
 /// The handle is none, or stale.
 pub fn look(handle: Handle) -> Result<Option<Seen>> {
-    let completion = engine().status(key(handle)?).map_err(stale(handle))?;
+    let request = key(handle)?;
+    let completion = engine().look(|lane| lane.peek(request));
+    let completion = completion.map_err(stale(handle))?;
     Ok(completion.map(|completion| Seen {
         handle,
         is_generalized: completion.is_generalized,

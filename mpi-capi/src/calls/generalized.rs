@@ -48,7 +48,10 @@ pub fn start(functions: Generalized) -> Handle {
 /// It is no active generalized request; what the free function returns.
 pub fn complete(handle: Handle) -> Result<()> {
     let key = real_key(handle)?;
-    match engine().complete_generalized(key).map_err(stale(handle))? {
+    match engine()
+        .with(|lane| lane.complete_generalized(key))
+        .map_err(stale(handle))?
+    {
         true => free(handle),
         false => Ok(()),
     }

@@ -320,12 +320,13 @@ impl Communicator {
             let local = local.map(Context::nonblocking);
             algorithm(communicator.task_peers(call, name, submissions, local))
         };
-        Ok(self.engine().plan_task(Recipe {
+        let plan = Plan::Task(Recipe {
             context: self.context(),
             calls_program,
             tag: call.tag(),
             make: Arc::new(make),
-        }))
+        });
+        Ok(self.engine().with(|lane| lane.plan(plan)))
     }
 
     /// Agrees with all processes that they make the same call, and on a context for it. Of an

@@ -83,11 +83,6 @@ impl Engine {
         self.waiting.ring();
     }
 
-    /// Runs `act` on the lane, unless somebody has it.
-    pub fn try_with<T>(&self, act: impl FnOnce(&mut Lane) -> T) -> Option<T> {
-        self.visit().map(|mut lane| act(&mut lane))
-    }
-
     /// Returns the lane, unless somebody has it.
     pub(crate) fn visit(&self) -> Option<Guard<'_, Lane>> {
         self.lane.visit()

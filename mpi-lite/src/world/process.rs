@@ -332,7 +332,7 @@ impl Process {
         let mut boot = self.boot.lock();
         // An abort may come out of the engine's midst: then there are none. And if the launcher is
         // gone the caller ends all the same.
-        let counters = self.engine.try_with(|lane| lane.counters());
+        let counters = self.engine.visit().map(|lane| lane.counters());
         let _ = self.report(&mut boot, counters);
         boot.abort(code, message);
     }

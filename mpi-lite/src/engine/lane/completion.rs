@@ -1,8 +1,8 @@
 //! What the program asks of its requests. `None` is `MPI_REQUEST_NULL`.
 
 use super::Lane;
-use crate::engine::requests::{Completion, Operation, Request};
-use crate::error::Result;
+use crate::engine::requests::{Completion, Operation, Request, Status};
+use crate::error::{Cause, Result};
 
 impl Lane {
     /// Returns how the request ended, if it did. It is gone or inactive then.
@@ -58,5 +58,21 @@ impl Lane {
     pub fn is_generalized(&self, request: Request) -> bool {
         let operation = self.requests().get(request);
         operation.is_some_and(Operation::is_generalized)
+    }
+
+    /// Completes a generalized request; a thread that waits for it wakes. Returns true if the
+    /// request was freed before, so that it is gone now. Source: MPI 5.0, 13.2.
+    ///
+    /// # Errors
+    /// It is no active generalized request.
+    pub fn complete_generalized(&mut self, request: Request) -> Result<bool> {
+        let is_one = |it: &Operation| it.is_generalized() && it.is_active();
+        let requests = self.requests_mut();
+        if !requests.get(request).is_some_and(is_one) {
+            let why = "the request is not an active generalized request";
+            return Err(Cause::Unsuited(why).into());
+        }
+        requests.finish(request, Status::EMPTY, None);
+        Ok(requests.get(request).is_none())
     }
 }

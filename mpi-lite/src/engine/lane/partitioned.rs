@@ -10,7 +10,6 @@
 
 use super::Lane;
 use crate::data::Area;
-use crate::engine::Engine;
 use crate::engine::inbox::matching::Pattern;
 use crate::engine::requests::{
     HEADER_BYTES, Header, Operation, Part, PartitionedReceive, PartitionedSend, Request, Start,
@@ -177,27 +176,5 @@ impl Lane {
         let whole = requests.whole(request);
         let has = whole.ok_or_else(Whole::no_receive)?.has(number)?;
         Ok(has || !requests.get(request).is_some_and(Operation::is_active))
-    }
-}
-
-impl Engine {
-    /// As [`Lane::ready`]. A thread that waits for the operation wakes when it is over.
-    ///
-    /// # Errors
-    /// As [`Lane::ready`].
-    pub fn ready(
-        &self,
-        request: Request,
-        numbers: impl Iterator<Item = u32> + Clone,
-    ) -> Result<()> {
-        self.with(|lane| lane.ready(request, numbers))
-    }
-
-    /// As [`Lane::has_arrived`], after one turn.
-    ///
-    /// # Errors
-    /// As [`Lane::has_arrived`].
-    pub fn has_arrived(&self, request: Request, number: u32) -> Result<bool> {
-        self.look(|lane| lane.has_arrived(request, number))
     }
 }

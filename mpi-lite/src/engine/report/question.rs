@@ -54,7 +54,8 @@ impl<'a> Report<'a> {
     fn state(self, threads: Vec<ThreadState>) -> Option<RankState> {
         let waiting = self.engine.waiting();
         self.engine
-            .try_with(|lane| waiting.describe(lane).state(threads))
+            .visit()
+            .map(|lane| waiting.describe(&lane).state(threads))
     }
 
     /// What this process does while the calling thread waits for all others in `call`, since
@@ -85,17 +86,18 @@ impl<'a> Report<'a> {
 
     /// Wakes the threads that follow another one, if the lane is free. They look, and sleep again.
     pub(crate) fn call_followers(self) {
-        if self.engine.is_threaded() {
-            self.engine
-                .try_with(|lane| lane.waiters().call_if(|_| true));
+        if self.engine.is_threaded()
+            && let Some(mut lane) = self.engine.visit()
+        {
+            lane.waiters().call_if(|_| true);
         }
     }
 
     /// Returns true if each thread that sleeps in a wait has described itself.
     pub(crate) fn have_all_answered(self) -> bool {
         let answers = self.waits().answers();
-        let followers = self.engine.try_with(|lane| lane.waiters().followers());
-        followers.is_some_and(|followers| answers > followers)
+        let lane = self.engine.visit();
+        lane.is_some_and(|mut lane| answers > lane.waiters().followers())
     }
 
     /// Closes the question. Returns what this process does.

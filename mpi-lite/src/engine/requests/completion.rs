@@ -8,8 +8,8 @@ use crate::boot::state::EndsWith;
 use crate::engine::Engine;
 use crate::engine::lane::Lane;
 use crate::engine::report::Subject;
-use crate::engine::requests::operation::{CompletionState, Operation};
-use crate::engine::requests::request::{Array, Completion, Request, Status};
+use crate::engine::requests::operation::CompletionState;
+use crate::engine::requests::request::{Array, Completion, Request};
 use crate::engine::requests::table::Requests;
 use crate::engine::waiting::Guard;
 use crate::engine::waiting::Until;
@@ -253,14 +253,6 @@ impl Engine {
         self.look(|lane| lane.take(request))
     }
 
-    /// Tests one request and leaves it as it is.
-    ///
-    /// # Errors
-    /// As [`Engine::wait`].
-    pub fn status(&self, request: Option<Request>) -> Result<Option<Completion>> {
-        self.look(|lane| lane.peek(request))
-    }
-
     /// Waits for all of an array, then passes to `tell` how each ended, in the order of the
     /// requests.
     ///
@@ -270,30 +262,12 @@ impl Engine {
         let mut sweep = Sweep::default();
         let lane = self.lane.lock();
         if self.is_threaded() {
-            return self.wait_all_with_others(lane, requests, tell);
+            return wait_all_with_others(self, lane, requests, tell);
         }
         let take = |lane: &mut Lane| sweep.take_all(lane, requests, &mut tell);
         self.waiting.wait_in(
             lane,
             |_| Until::Change,
-            |lane: &Lane| Subject::some_of(lane, requests, EndsWith::All),
-            take,
-        )
-    }
-
-    #[inline(never)]
-    fn wait_all_with_others(
-        &self,
-        lane: Guard<'_, Lane>,
-        requests: impl Array,
-        mut tell: impl Tell,
-    ) -> Result<()> {
-        let sweep = RefCell::new(Sweep::default());
-        let until = |_: &Lane| sweep.borrow().until();
-        let take = |lane: &mut Lane| sweep.borrow_mut().take_all(lane, requests, &mut tell);
-        self.waiting.wait_in(
-            lane,
-            until,
             |lane: &Lane| Subject::some_of(lane, requests, EndsWith::All),
             take,
         )
@@ -370,22 +344,22 @@ impl Engine {
     ) -> Result<Option<usize>> {
         self.look(|lane| take_some(lane.requests_mut(), requests, &mut tell))
     }
+}
 
-    /// Completes a generalized request; a thread that waits for it wakes. Returns true if the
-    /// request was freed before, so that it is gone now. Source: MPI 5.0, 13.2.
-    ///
-    /// # Errors
-    /// It is no active generalized request.
-    pub fn complete_generalized(&self, request: Request) -> Result<bool> {
-        let is_one = |it: &Operation| it.is_generalized() && it.is_active();
-        self.with(|lane| {
-            let requests = lane.requests_mut();
-            if !requests.get(request).is_some_and(is_one) {
-                let why = "the request is not an active generalized request";
-                return Err(Cause::Unsuited(why).into());
-            }
-            requests.finish(request, Status::EMPTY, None);
-            Ok(requests.get(request).is_none())
-        })
-    }
+#[inline(never)]
+fn wait_all_with_others(
+    engine: &Engine,
+    lane: Guard<'_, Lane>,
+    requests: impl Array,
+    mut tell: impl Tell,
+) -> Result<()> {
+    let sweep = RefCell::new(Sweep::default());
+    let until = |_: &Lane| sweep.borrow().until();
+    let take = |lane: &mut Lane| sweep.borrow_mut().take_all(lane, requests, &mut tell);
+    engine.waiting.wait_in(
+        lane,
+        until,
+        |lane: &Lane| Subject::some_of(lane, requests, EndsWith::All),
+        take,
+    )
 }

@@ -7,7 +7,7 @@ use crate::engine::Engine;
 use crate::engine::lane::Lane;
 use crate::engine::requests::{Operation, Request};
 use crate::engine::tasks::book::{Job, Runner, TaskCall, TaskId, Tasks};
-use crate::engine::tasks::plan::{Plan, Recipe, Submissions};
+use crate::engine::tasks::plan::Submissions;
 use crate::engine::waiting::{Guard, send_with_room};
 use crate::error::Result;
 
@@ -30,12 +30,6 @@ impl Engine {
         let mut lane = self.lane.lock();
         let request = lane.requests_mut().insert(Operation::of_task(job.context));
         (request, self.waiting.tasks().enter(request, job, after))
-    }
-
-    /// Makes a persistent request, not started, that is a task each time.
-    #[must_use]
-    pub fn plan_task(&self, recipe: Recipe) -> Request {
-        self.with(|lane| lane.plan(Plan::Task(recipe)))
     }
 
     /// Starts a persistent request. Source: MPI 5.0, 3.9 and 6.13.
