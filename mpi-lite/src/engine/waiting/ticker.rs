@@ -198,8 +198,8 @@ impl Ticking {
         }
     }
 
-    /// Parks the ticker for `time`, while the program takes turns itself. Returns true if a peer has
-    /// knocked, since it assumes that the program computes.
+    /// Parks the ticker for `time`, while the program takes turns itself. Returns true if a peer
+    /// has knocked, since it assumes that the program computes.
     fn park(&self, time: Duration) -> bool {
         match self.watch {
             Some(watch) => watch.park(time, || self.is_closed()),

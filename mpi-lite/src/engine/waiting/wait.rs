@@ -440,8 +440,8 @@ impl Waiting {
         has_advanced
     }
 
-    /// Lets the tasks go on for the ticker, which visits the lane by `visit`. Returns true if it has
-    /// polled any.
+    /// Lets the tasks go on for the ticker, which visits the lane by `visit`. Returns true if it
+    /// has polled any.
     pub(crate) fn advance_as_ticker<'a>(
         &self,
         lane: Guard<'a, Lane>,
