@@ -9,17 +9,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use syn::visit::{self, Visit};
-use syn::{ImplItemFn, ItemFn, ItemImpl, ItemMod, ItemUse, UseTree, Visibility};
+use syn::{ImplItemFn, ItemFn, ItemImpl, ItemMod, ItemUse, Visibility};
 
-use super::source::{files_below, files_of, is_apart};
+use super::source::{Name, absolute, files_below, files_of, flatten, is_apart, module_of};
 
 const FOLDERS: [&str; 3] = ["engine", "coll", "transport"];
 
 /// Most files of the launcher that import each other in a circle.
 const CIRCLE_MOST: usize = 4;
-
-/// A module or item by its path from the crate on.
-type Name = Vec<String>;
 
 /// The names that a file uses, and those that it hands on, by what they are called there.
 #[derive(Default)]
@@ -27,47 +24,6 @@ struct Names {
     module: Name,
     used: BTreeSet<Name>,
     handed_on: BTreeMap<Name, Name>,
-}
-
-impl Names {
-    /// The path from the crate on; none if it begins elsewhere.
-    fn absolute(&self, path: &[String]) -> Option<Name> {
-        let mut name = self.module.clone();
-        let mut rest = path;
-        loop {
-            match rest.first().map(String::as_str) {
-                Some("crate") => name.clear(),
-                Some("super") => drop(name.pop()),
-                Some("self") => {}
-                _ if rest.len() < path.len() => break,
-                _ => return None,
-            }
-            rest = &rest[1..];
-        }
-        name.extend_from_slice(rest);
-        Some(name)
-    }
-
-    /// The paths of a `use`, each with the name that it has here.
-    fn flatten(tree: &UseTree, before: &[String], found: &mut Vec<(Name, String)>) {
-        let with = |ident: &syn::Ident| [before, &[ident.to_string()]].concat();
-        match tree {
-            UseTree::Path(path) => Self::flatten(&path.tree, &with(&path.ident), found),
-            UseTree::Name(name) if name.ident == "self" => {
-                found.push((before.to_vec(), before.last().cloned().unwrap_or_default()));
-            }
-            UseTree::Name(name) => found.push((with(&name.ident), name.ident.to_string())),
-            UseTree::Rename(rename) => {
-                found.push((with(&rename.ident), rename.rename.to_string()));
-            }
-            UseTree::Glob(_) => found.push((before.to_vec(), "*".to_owned())),
-            UseTree::Group(group) => {
-                for tree in &group.items {
-                    Self::flatten(tree, before, found);
-                }
-            }
-        }
-    }
 }
 
 impl<'a> Visit<'a> for Names {
@@ -102,11 +58,11 @@ impl<'a> Visit<'a> for Names {
             return;
         }
         let mut found = Vec::new();
-        Self::flatten(&item.tree, &[], &mut found);
+        flatten(&item.tree, &[], &mut found);
         for (path, called) in found {
             // `use lane::Lane` in a `mod.rs`: a child of this module.
             let child = [&self.module[..], &path].concat();
-            let name = self.absolute(&path).unwrap_or(child);
+            let name = absolute(&self.module, &path).unwrap_or(child);
             if matches!(item.vis, Visibility::Inherited) {
                 self.used.insert(name);
             } else {
@@ -123,7 +79,8 @@ impl<'a> Visit<'a> for Names {
         let segments = path.segments.iter();
         let path_here: Name = segments.map(|it| it.ident.to_string()).collect();
         let child = [&self.module[..], &path_here].concat();
-        self.used.insert(self.absolute(&path_here).unwrap_or(child));
+        self.used
+            .insert(absolute(&self.module, &path_here).unwrap_or(child));
         visit::visit_path(self, path);
     }
 }
@@ -134,12 +91,6 @@ struct Crate {
     files: BTreeMap<Name, String>,
     names: BTreeMap<String, Names>,
     handed_on: BTreeMap<Name, Name>,
-}
-
-/// The module that a file is: `engine/matching/mod.rs` is `engine::matching`.
-fn module_of(file: &str) -> Name {
-    let path = file.trim_end_matches(".rs").trim_end_matches("/mod");
-    path.split('/').map(str::to_owned).collect()
 }
 
 impl Crate {
