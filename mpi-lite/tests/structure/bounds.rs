@@ -17,6 +17,9 @@ pub(crate) fn total(places: &BTreeMap<String, usize>) -> usize {
 }
 
 fn shown(places: &BTreeMap<String, usize>) -> String {
+    if places.len() > 1 && places.values().all(|number| *number == 1) {
+        return places.keys().cloned().collect::<Vec<_>>().join(", ");
+    }
     let mut places: Vec<_> = places.iter().collect();
     places.sort_by_key(|(_, number)| usize::MAX - **number);
     let places = places

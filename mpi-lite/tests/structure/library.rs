@@ -23,6 +23,8 @@ pub(crate) struct Crate {
     files: Vec<(String, syn::File)>,
     /// Each type with the file that defines it.
     pub(crate) types: BTreeMap<Name, String>,
+    /// Those of them that are other names of types.
+    pub(crate) aliases: BTreeSet<Name>,
     /// What a module calls by a name of its own.
     imported: BTreeMap<Name, Name>,
     /// The modules from which a module imports all.
@@ -106,6 +108,7 @@ impl Crate {
             name: name.to_owned(),
             files: Vec::new(),
             types: BTreeMap::new(),
+            aliases: BTreeSet::new(),
             imported: BTreeMap::new(),
             globs: BTreeMap::new(),
         };
@@ -150,6 +153,9 @@ impl Crate {
             _ => return,
         };
         let name = [module, &[ident.to_string()]].concat();
+        if matches!(item, Item::Type(_)) {
+            self.aliases.insert(name.clone());
+        }
         self.types.insert(name, file.to_owned());
     }
 
@@ -164,6 +170,11 @@ impl Crate {
     pub(crate) fn type_at(&self, module: &[String], path: &[String]) -> Option<Name> {
         let name = absolute(module, path);
         self.origin(&name.unwrap_or_else(|| [module, path].concat()), 0)
+    }
+
+    /// Whether a module imports the first word of a path.
+    pub(crate) fn imports(&self, module: &[String], path: &[String]) -> bool {
+        self.imported.contains_key(&[module, &path[..1]].concat())
     }
 
     fn origin(&self, name: &[String], depth: usize) -> Option<Name> {
