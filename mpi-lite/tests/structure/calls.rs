@@ -3,9 +3,10 @@
 //! A file leads to another if it calls a method that the other defines, of a type or of a trait's
 //! impl. `Type::name` means the type. The type of what stands before `.name(` is known if it is
 //! `self`, a parameter, a variable or field whose type is written down, or the result of a call of
-//! the same kind, or if it is called like its type (`lane`); else the call means the only type of the room that has a method of this name,
-//! and nothing if there are several. Calls in the arguments of macros are looked at, what macros
-//! write is not. `bounds.rs` says how to see the circles and what makes them.
+//! the same kind, or if it is called like its type (`lane`). Else the call means the only type of
+//! the room that has a method of this name, and nothing if there are several. Calls in the
+//! arguments of macros are looked at; what macros write is not. `bounds.rs` says how to see all
+//! calls, the circles and what makes them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -457,7 +458,8 @@ fn a_call_leads_to_the_file_that_defines_the_method() {
         ),
         (
             "r/c.rs",
-            "pub struct C; impl C { pub fn same(&self) { super::a::A::one(); } fn only(&self) {} fn count(&self) {} }
+            "pub struct C; impl C { pub fn same(&self) { super::a::A::one(); } fn only(&self) {}
+                                    fn count(&self) {} }
              #[cfg(test)] mod tests { fn f(a: crate::r::a::A) { a.two() } }",
         ),
         (
