@@ -92,8 +92,9 @@ impl Context {
     pub const OWN: Self = Self(8);
     /// Of all processes, for those that make a communicator without another one.
     pub const ALL: Self = Self(16);
-    /// What the engines of a job report to each other and ask each other.
-    pub const SERVICE: Self = Self::ALL.service();
+    /// What the engines of a job report to each other and ask each other: the service among all
+    /// processes.
+    pub const SERVICE: Self = Self(22);
     /// The first one for communicators that the program makes.
     pub const FIRST_FREE: Self = Self(24);
     /// How many contexts belong to a communicator.

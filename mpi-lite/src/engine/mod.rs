@@ -99,12 +99,6 @@ impl Engine {
         self.node.as_deref()
     }
 
-    /// What this process says of itself.
-    #[must_use]
-    pub fn report(&self) -> Report<'_> {
-        Report::new(self)
-    }
-
     /// The time now.
     #[must_use]
     pub fn now(&self) -> Instant {

@@ -131,11 +131,11 @@ impl Arena {
         let (first, others) = members.split_first().expect("this rank is a member");
         if *first != passage.me() {
             let ask = passage.ask(*first, number, deadline);
-            return Ok(Joining(Step::Other(ask, bytes)));
+            return Ok(Joining(Joiner::Other(ask, bytes)));
         }
         let (arena, memory) = Self::make(bytes)?;
         let offer = passage.offer(number, memory, others, deadline)?;
-        Ok(Joining(Step::First(Some(arena), Box::new(offer))))
+        Ok(Joining(Joiner::First(Some(arena), Box::new(offer))))
     }
 
     /// All of it, as words: any of its ranks may read and write them at any time.
@@ -170,10 +170,10 @@ impl Arena {
 
 /// An arena on its way to its ranks.
 #[derive(Debug)]
-pub struct Joining(Step);
+pub struct Joining(Joiner);
 
 #[derive(Debug)]
-enum Step {
+enum Joiner {
     /// At the rank that made it: the arena, until all have it.
     First(Option<Arena>, Box<Offer>),
     /// At another rank: the question, and how many bytes it expects.
@@ -188,11 +188,11 @@ impl Joining {
     /// Those of [`Offer::poll`], [`Ask::poll`], and [`Arena::map`].
     pub fn poll(&mut self, now: Instant) -> Result<Option<Arena>, ArenaError> {
         match &mut self.0 {
-            Step::First(arena, offer) => match offer.poll(now)? {
+            Joiner::First(arena, offer) => match offer.poll(now)? {
                 true => Ok(arena.take()),
                 false => Ok(None),
             },
-            Step::Other(ask, bytes) => match ask.poll(now)? {
+            Joiner::Other(ask, bytes) => match ask.poll(now)? {
                 Some(memory) => Arena::map(&memory, *bytes).map(Some),
                 None => Ok(None),
             },

@@ -254,7 +254,7 @@ impl Passage {
             number,
             deadline,
             area: self.segment.area(from),
-            step: Step::Begun,
+            step: Asking::Begun,
         }
     }
 }
@@ -355,11 +355,11 @@ pub struct Ask {
     deadline: Instant,
     /// Of the rank that is asked.
     area: &'static Area,
-    step: Step,
+    step: Asking,
 }
 
 #[derive(Debug)]
-enum Step {
+enum Asking {
     /// The rank may not have offered anything yet.
     Begun,
     /// The question is ready; the rank may not have offered this yet.
@@ -384,19 +384,19 @@ impl Ask {
     /// `NotOffered` when the deadline is over; `Refused` if this rank is none of the takers;
     /// `Ended` if the rank is gone after it was asked; `Files`, `System`.
     pub fn poll(&mut self, now: Instant) -> Result<Option<OwnedFd>, PassageError> {
-        if matches!(self.step, Step::Begun)
+        if matches!(self.step, Asking::Begun)
             && let Some(secret) = Secret::read(self.area)
         {
-            self.step = Step::Ready(Box::new(self.question(&secret)?));
+            self.step = Asking::Ready(Box::new(self.question(&secret)?));
         }
-        if let Step::Ready(question) = &self.step
+        if let Asking::Ready(question) = &self.step
             && question.is_sent()?
-            && let Step::Ready(question) = std::mem::replace(&mut self.step, Step::Begun)
+            && let Asking::Ready(question) = std::mem::replace(&mut self.step, Asking::Begun)
         {
-            self.step = Step::Asked(question.ours);
+            self.step = Asking::Asked(question.ours);
         }
         let (rank, number) = (self.from, self.number);
-        if let Step::Asked(connection) = &self.step {
+        if let Asking::Asked(connection) = &self.step {
             match receive(connection, &mut [0; ANSWER_BYTES])? {
                 Came::Nothing => {}
                 Came::End => return Err(PassageError::Ended { rank, number }),

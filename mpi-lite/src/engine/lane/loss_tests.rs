@@ -451,7 +451,11 @@ fn a_member_in_an_earlier_call_than_the_one_that_failed_completes_it() {
     }
     let earlier = receive(&mut trio.lanes[0], from(collective, 2), &mut room);
     give_up(&mut trio, BLOCKING, 2);
-    assert!(trio.run(|lanes| lanes[0].parts.ports.has_failures() && lanes[2].parts.ports.has_failures()));
+    assert!(trio.run(|lanes| {
+        [0, 2]
+            .iter()
+            .all(|&at| lanes[at].parts.ports.has_failures())
+    }));
     let sent = trio.send((2, 0), collective, &mut body);
     for (at, request) in [(0, earlier), (2, sent)] {
         assert!(trio.run(|lanes| lanes[at].peek(Some(request)).unwrap().is_some()));

@@ -70,14 +70,14 @@ impl Lane {
     pub fn counters(&self) -> Counters {
         let mut messages = Messages {
             messages_received: self.parts.received,
-            bytes_received: self.parts.bytes_received.into(),
+            bytes_received: self.parts.bytes_received,
             sleeps: self.sleeps,
             ..Messages::default()
         };
         self.parts.inbox.count(&mut messages);
         self.parts.outbox.count(&mut messages);
         if messages.unexpected > 0 {
-            messages.unexpected_room_bytes = widest(&self.parts.settings).into();
+            messages.unexpected_room_bytes = widest(&self.parts.settings);
         }
         Counters {
             messages,

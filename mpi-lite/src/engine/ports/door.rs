@@ -6,82 +6,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::guest::is_body;
+use super::head::{HEAD_MOST, Head, HeadName, is_body};
 use crate::data::Area;
 use crate::engine::envelope::Envelope;
 use crate::engine::inbox::matching::Inbound;
 use crate::ids::Context;
 use crate::transport::PeerId;
-
-/// The longest head, in bytes: a page.
-pub const HEAD_MOST: u64 = 4096;
-
-/// The first message of an operation on a port.
-#[derive(Debug)]
-pub struct Head {
-    from: PeerId,
-    envelope: Envelope,
-    bytes: Vec<u8>,
-}
-
-impl Head {
-    pub(in crate::engine) fn new(from: PeerId, envelope: Envelope, bytes: Vec<u8>) -> Self {
-        Self {
-            from,
-            envelope,
-            bytes,
-        }
-    }
-
-    /// Its sender.
-    #[must_use]
-    pub fn from(&self) -> PeerId {
-        self.from
-    }
-
-    /// Its number, by which the sender tells its operations apart.
-    #[must_use]
-    pub fn number(&self) -> u32 {
-        self.envelope.tag.cast_unsigned()
-    }
-
-    /// What it says.
-    #[must_use]
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-
-    pub(in crate::engine) fn envelope(&self) -> &Envelope {
-        &self.envelope
-    }
-
-    /// Where a link writes it.
-    pub(in crate::engine) fn room(&mut self) -> &mut [u8] {
-        &mut self.bytes
-    }
-
-    fn name(&self) -> HeadName {
-        HeadName::of(self.from, &self.envelope)
-    }
-}
-
-/// A head and its body have the same name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::engine) struct HeadName {
-    pub(super) context: Context,
-    pub(super) from: PeerId,
-    pub(super) number: u32,
-}
-
-impl HeadName {
-    fn of(from: PeerId, envelope: &Envelope) -> Self {
-        Self {
-            context: envelope.context,
-            from,
-            number: envelope.tag.cast_unsigned(),
-        }
-    }
-}
 
 /// A body whose length is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -211,7 +141,7 @@ impl Door {
 
 #[cfg(test)]
 mod tests {
-    use super::super::guest::{body_envelope, head_envelope};
+    use super::super::head::{body_envelope, head_envelope};
     use super::*;
     use crate::transport::Arrival;
 

@@ -6,10 +6,10 @@
 
 use std::fmt;
 
-use super::Errand;
-use super::door::Head;
+use super::errand::Errand;
+use super::head::{Head, body_envelope, head_envelope};
 use crate::data::Area;
-use crate::engine::envelope::{Envelope, Flags};
+use crate::engine::envelope::Envelope;
 use crate::engine::outbox::{Deferred, Load};
 use crate::engine::requests::Request;
 use crate::error::Error;
@@ -75,31 +75,4 @@ impl Effects {
     fn send(&mut self, to: PeerId, envelope: Envelope, body: Load) {
         self.sends.push(Deferred { to, envelope, body });
     }
-}
-
-/// What the source field of a body has; that of a head has 0. Both have the number in the tag
-/// field, so that they take the same of several channels, and stay in order.
-const BODY: u32 = 1;
-
-/// The envelope of a head.
-pub(in crate::engine) fn head_envelope(context: Context, number: u32) -> Envelope {
-    Envelope {
-        context,
-        source: 0,
-        tag: number.cast_signed(),
-        flags: Flags::default(),
-    }
-}
-
-/// The envelope of the body with this number.
-pub(in crate::engine) fn body_envelope(context: Context, number: u32) -> Envelope {
-    Envelope {
-        source: BODY,
-        ..head_envelope(context, number)
-    }
-}
-
-/// Returns true if the message with this envelope is a body.
-pub(super) fn is_body(envelope: &Envelope) -> bool {
-    envelope.source == BODY && envelope.context != Context::SERVICE
 }

@@ -2,10 +2,13 @@
 //!
 //! Messages that receives match pass by: matching goes by the envelope alone. All others come to
 //! the door. A port of a communicator is looked at when a peer is lost, to find out which receives
-//! may never be matched now. Decisions 0047 and 0074.
+//! may never be matched now. Decisions 0047 and 0076.
 
 mod door;
+mod errand;
 mod guest;
+mod head;
+mod port;
 mod table;
 mod word;
 
@@ -13,9 +16,11 @@ use std::sync::Arc;
 
 pub(super) use door::{Announced, Comer};
 use door::{Door, Visit};
-pub use door::{HEAD_MOST, Head};
+pub(super) use errand::Errand;
 pub use guest::{Effects, Guest};
-pub(super) use guest::{body_envelope, head_envelope};
+pub use head::{HEAD_MOST, Head};
+pub(super) use head::{body_envelope, head_envelope};
+pub use port::Port;
 pub(super) use table::GivenUp;
 pub use table::{Calls, OpenPort};
 use table::{Desertion, PortTable};
@@ -23,37 +28,9 @@ pub(super) use word::{Notice, Word};
 
 use super::envelope::Envelope;
 use super::inbox::matching::{Inbound, Pattern};
-use super::outbox::Deferred;
-use super::requests::Request;
-use crate::data::Area;
 use crate::error::Error;
 use crate::ids::{Context, PeerId};
 use crate::peers::PeerTable;
-
-/// What the messages of a context are for.
-#[derive(Debug)]
-pub enum Port {
-    /// Receives match them: those of a communicator.
-    Matching {
-        /// Its processes, by rank. Those of this side of an inter-communicator are the last ones.
-        members: Arc<[PeerId]>,
-        /// How many of them, the first ones, may send point-to-point messages to this process.
-        senders: usize,
-    },
-    /// They are operations on a window: [`Context::window`].
-    Window(Box<dyn Guest>),
-    /// They are for a service among the processes of a communicator: [`Context::service`].
-    Service(Box<dyn Guest>),
-}
-
-impl Port {
-    /// The port of an intra-communicator of these processes.
-    #[must_use]
-    pub fn among(members: Arc<[PeerId]>) -> Self {
-        let senders = members.len();
-        Self::Matching { members, senders }
-    }
-}
 
 /// The ports of a process, what is on its way to them, and what has failed.
 #[derive(Debug, Default)]
@@ -181,19 +158,6 @@ impl Ports {
         let desertion = self.table.desertion(pattern.context, &self.desertions)?;
         Some(peers.error(desertion.lost))
     }
-}
-
-/// What the service of a port leaves to be done.
-#[derive(Debug)]
-pub(super) enum Errand {
-    /// This word has come from a peer.
-    Word(PeerId, Word),
-    /// This body lands now, for what it is; `None`: nowhere.
-    Land(Inbound, Option<(Announced, Area)>),
-    /// This is to be sent.
-    Send(Deferred),
-    /// This operation of the program is over.
-    Finish(Request, Option<Error>),
 }
 
 /// The door.

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use parking_lot::Mutex;
 
-use super::Port;
 use super::guest::Guest;
+use super::port::Port;
 use crate::engine::envelope::RANK_BITS;
 use crate::engine::inbox::matching::Pattern;
 use crate::error::Error;

@@ -1,6 +1,6 @@
 //! What the engines of a job report to each other and ask each other: the first service.
 
-use super::door::Head;
+use super::head::Head;
 use crate::engine::envelope::{Envelope, Flags};
 use crate::ids::Context;
 use crate::transport::{ENVELOPE_BYTES, EnvelopeBytes, Token};

@@ -17,11 +17,15 @@ pub struct Report<'a> {
     engine: &'a Engine,
 }
 
-impl<'a> Report<'a> {
-    pub(crate) fn new(engine: &'a Engine) -> Self {
-        Self { engine }
+impl Engine {
+    /// What this process says of itself.
+    #[must_use]
+    pub fn report(&self) -> Report<'_> {
+        Report { engine: self }
     }
+}
 
+impl<'a> Report<'a> {
     /// Makes reports name calls and communicators by what `program` returns.
     pub fn set_program(self, program: &'static dyn Program) {
         self.waits().set_program(program);

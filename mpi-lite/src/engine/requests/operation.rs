@@ -197,11 +197,6 @@ impl Operation {
         matches!(self.phase, Phase::Inactive)
     }
 
-    /// A task that goes on.
-    pub(super) fn is_active_task(&self) -> bool {
-        self.owner == Owner::Collective && self.is_active()
-    }
-
     /// The plan of an inactive persistent one.
     pub(super) fn startable(&self) -> Option<&Plan> {
         self.plan().filter(|_| self.is_inactive())
@@ -412,7 +407,7 @@ impl Operation {
     /// It is an active collective or partitioned one.
     pub(super) fn free(&mut self) -> Result<bool> {
         self.check_whole()?;
-        if self.is_active_task() {
+        if self.owner == Owner::Collective && self.is_active() {
             return Err(Cause::Irrevocable.into());
         }
         if self.is_active() {

@@ -96,7 +96,9 @@ impl Requests {
 
     /// The contexts of the communicators of all active collective operations.
     pub(crate) fn collectives(&self) -> Vec<Context> {
-        let active = self.iter().filter(|operation| operation.is_active_task());
+        let active = self
+            .iter()
+            .filter(|it| it.owner() == Owner::Collective && it.is_active());
         active.filter_map(Operation::context).collect()
     }
 
