@@ -8,8 +8,8 @@ use std::sync::atomic::Ordering::Acquire;
 use super::super::{Landing, Sink};
 use super::Shm;
 use super::choice::Way;
-use super::header::{ALONE, Kind, NOWHERE};
-use super::ring::{Header, INLINE_BYTES, REGISTERED_BYTES, RegisteredWords};
+use super::header::{ALONE, NOWHERE, SlotKind};
+use super::ring::{INLINE_BYTES, REGISTERED_BYTES, RegisteredWords, SlotHeader};
 use super::transfer::{self, Copying, Origin, Progress, Side};
 use crate::data::Area;
 use crate::memory;
@@ -18,7 +18,7 @@ use crate::transport;
 impl Shm {
     /// Lands a message that fits its slot: between gaps, or later.
     #[inline(never)]
-    pub(super) fn land_short(&mut self, from: u32, header: Header, landing: Landing) {
+    pub(super) fn land_short(&mut self, from: u32, header: SlotHeader, landing: Landing) {
         let inward = &self.inward[from as usize];
         if let Landing::Into(area) = landing {
             let mut staged = [0; INLINE_BYTES];
@@ -44,7 +44,12 @@ impl Shm {
 
     /// Lands a message of which the first piece is in the ring, or all of it.
     #[inline(never)]
-    pub(super) fn land_body(&mut self, from: u32, (header, len): (Header, u64), landing: Landing) {
+    pub(super) fn land_body(
+        &mut self,
+        from: u32,
+        (header, len): (SlotHeader, u64),
+        landing: Landing,
+    ) {
         let Some(piece) = self.inward[from as usize].ring.body(header, 0) else {
             unreachable!("`take_slot` has checked the length");
         };
@@ -93,13 +98,13 @@ impl Shm {
     }
 
     /// Lands a short message whose sender waits for its match.
-    pub(super) fn land_registered(&mut self, from: u32, header: Header, landing: Landing) {
+    pub(super) fn land_registered(&mut self, from: u32, header: SlotHeader, landing: Landing) {
         let (name, words) = self.inward[from as usize].registered();
         self.next_slot(from, None);
         match landing {
             Landing::Into(area) => {
                 deliver(words, header.bytes, &area);
-                self.answer(from, Kind::Done, [name.into(), 0]);
+                self.answer(from, SlotKind::Done, [name.into(), 0]);
             }
             Landing::Later => {
                 let source = Source {
@@ -137,7 +142,7 @@ impl Shm {
             deliver(*words, message.len as usize, &area);
             let from = message.from;
             self.incoming.remove(index);
-            self.answer(from, Kind::Done, [source.name.into(), 0]);
+            self.answer(from, SlotKind::Done, [source.name.into(), 0]);
             return true;
         }
         let kept = core::mem::replace(&mut message.room, Room::Into(area));
@@ -220,7 +225,7 @@ impl Shm {
             self.counters.long_asked += 1;
             let names = [u64::from(source.name), u64::from(index)];
             self.asking.push((from, 0));
-            self.answer(from, Kind::Ask, names);
+            self.answer(from, SlotKind::Ask, names);
         }
     }
 
@@ -230,7 +235,7 @@ impl Shm {
         let (from, source) = (message.from, message.source);
         self.finish_receiving(index);
         if let Some(source) = source {
-            self.answer(from, Kind::Done, [u64::from(source.name), 0]);
+            self.answer(from, SlotKind::Done, [u64::from(source.name), 0]);
         }
     }
 }

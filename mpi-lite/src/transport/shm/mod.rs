@@ -37,7 +37,7 @@ use link::{Inward, Outward};
 use reply_slot::ReplySlot;
 use transfer::Copying;
 
-use super::sink::Event;
+use super::sink::LinkEvent;
 use super::{
     Arrival, Capabilities, EnvelopeBytes, Landing, Outbound, PeerId, Progress, Refusal, Sink,
     Tallies, Transport,
@@ -76,7 +76,7 @@ pub struct Shm {
     /// Local peers that were asked for a message and have sent nothing of it yet, and how often one
     /// has looked for it in vain.
     asking: Vec<(u32, u32)>,
-    events: VecDeque<Event>,
+    events: VecDeque<LinkEvent>,
     /// How often nothing new was found.
     looks: u32,
     /// Bytes of long messages that this rank has copied, be it through the ring.

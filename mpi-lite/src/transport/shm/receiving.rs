@@ -1,13 +1,13 @@
 //! Reads the slots of local peers.
 
-use super::super::sink::Event;
+use super::super::sink::LinkEvent;
 use super::super::{Arrival, Incoming, Landing, Lost, Progress, Sink, Token};
 use super::Shm;
 use super::body::Room;
-use super::header::{Kind, envelope_of};
+use super::header::{SlotKind, envelope_of};
 use super::limits::{EAGER_REPLY_BYTES, LONGEST_BYTES};
 use super::message::Inbound;
-use super::ring::{Header, INLINE_BYTES, PIECE_BYTES, REGISTERED_BYTES};
+use super::ring::{INLINE_BYTES, PIECE_BYTES, REGISTERED_BYTES, SlotHeader};
 use crate::data::Area;
 use crate::memory::Span;
 use crate::slab::Slab;
@@ -22,7 +22,7 @@ impl Shm {
         let Some(header) = inward.ring.peek() else {
             return Progress::Idle;
         };
-        if header.kind != Kind::Short as u8 || header.bytes > INLINE_BYTES {
+        if header.kind != SlotKind::Short as u8 || header.bytes > INLINE_BYTES {
             return match inward.whole_body(header) {
                 Some(body) => self.take_whole(from, (header, body), sink),
                 None => self.take_slot(from, header, sink),
@@ -51,7 +51,7 @@ impl Shm {
     fn take_whole(
         &mut self,
         from: u32,
-        (header, body): (Header, Span),
+        (header, body): (SlotHeader, Span),
         sink: &mut impl Sink,
     ) -> Progress {
         let len = header.bytes as u64;
@@ -67,27 +67,27 @@ impl Shm {
 
     /// Takes any other slot.
     #[inline(never)]
-    fn take_slot(&mut self, from: u32, header: Header, sink: &mut impl Sink) -> Progress {
+    fn take_slot(&mut self, from: u32, header: SlotHeader, sink: &mut impl Sink) -> Progress {
         let ring = &self.inward[from as usize].ring;
-        match Kind::of(header.kind) {
-            Some(Kind::Registered) if header.bytes <= REGISTERED_BYTES => {
+        match SlotKind::of(header.kind) {
+            Some(SlotKind::Registered) if header.bytes <= REGISTERED_BYTES => {
                 let landing = sink.arriving(self.message(from, header.bytes as u64, true));
                 self.land_registered(from, header, landing);
                 return Progress::Delivered;
             }
-            Some(kind @ (Kind::Body | Kind::Long)) => {
+            Some(kind @ (SlotKind::Body | SlotKind::Long)) => {
                 let len = ring.word(2);
                 if makes_sense(kind, header.bytes, len) {
                     let landing = sink.arriving(self.message(from, len, false));
                     match kind {
-                        Kind::Body => self.land_body(from, (header, len), landing),
+                        SlotKind::Body => self.land_body(from, (header, len), landing),
                         _ => self.land_long(from, len, landing),
                     }
                     return Progress::Delivered;
                 }
                 self.garbled(from);
             }
-            Some(Kind::Short | Kind::Registered) | None => self.garbled(from),
+            Some(SlotKind::Short | SlotKind::Registered) | None => self.garbled(from),
             Some(kind) => {
                 if !self.hear(from, header, kind) {
                     self.garbled(from);
@@ -131,35 +131,35 @@ impl Shm {
 
     /// Takes a slot that begins no message. Returns true if it makes sense.
     #[inline(never)]
-    pub(super) fn hear(&mut self, from: u32, header: Header, kind: Kind) -> bool {
+    pub(super) fn hear(&mut self, from: u32, header: SlotHeader, kind: SlotKind) -> bool {
         let inward = &mut self.inward[from as usize];
         let (first, second) = (inward.ring.word(0), inward.ring.word(1));
         let makes_sense = match kind {
-            Kind::More => match inward.current {
+            SlotKind::More => match inward.current {
                 Some(index) => self.take_piece(from, index, header),
                 None => false,
             },
-            Kind::Piece => match u32::try_from(first) {
+            SlotKind::Piece => match u32::try_from(first) {
                 Ok(index) => self.take_piece(from, index, header),
                 Err(_) => false,
             },
-            Kind::Ask | Kind::Done => {
+            SlotKind::Ask | SlotKind::Done => {
                 // Before the answer: this side may have the reply buffer by now.
                 self.next_slot(from, None);
                 return match kind {
-                    Kind::Ask => self.hear_ask(from, first, second),
+                    SlotKind::Ask => self.hear_ask(from, first, second),
                     _ => self.hear_done(from, first),
                 };
             }
-            Kind::Short | Kind::Body | Kind::Long | Kind::Registered => false,
+            SlotKind::Short | SlotKind::Body | SlotKind::Long | SlotKind::Registered => false,
         };
         if makes_sense {
-            if kind == Kind::Piece {
+            if kind == SlotKind::Piece {
                 self.inward[from as usize].ring.report_relayed(header);
             }
             self.next_slot(from, Some(header));
         }
-        if makes_sense && kind == Kind::Piece {
+        if makes_sense && kind == SlotKind::Piece {
             self.asking.retain(|&(asked, _)| asked != from);
             // More of them may wait for room with a sender that computes.
             self.node
@@ -171,7 +171,7 @@ impl Shm {
 
     /// Frees the current slot. Its sender may wait for room.
     #[inline]
-    pub(super) fn next_slot(&mut self, from: u32, body: Option<Header>) {
+    pub(super) fn next_slot(&mut self, from: u32, body: Option<SlotHeader>) {
         if self.inward[from as usize].ring.take(body) {
             self.make_room_known(from);
         }
@@ -186,7 +186,7 @@ impl Shm {
             .wake(sender, outward.area, outward.must_fence);
     }
 
-    pub(super) fn take_piece(&mut self, from: u32, index: u32, header: Header) -> bool {
+    pub(super) fn take_piece(&mut self, from: u32, index: u32, header: SlotHeader) -> bool {
         let bytes = header.bytes;
         let message = self
             .incoming
@@ -210,7 +210,7 @@ impl Shm {
         }
         message.come += bytes as u64;
         self.moved += bytes as u64;
-        if header.kind == Kind::More as u8 && message.come == message.len {
+        if header.kind == SlotKind::More as u8 && message.come == message.len {
             self.inward[from as usize].count_eager(message.len);
         }
         if message.come == message.len && !matches!(message.room, Room::Kept(_)) {
@@ -255,7 +255,7 @@ impl Shm {
         if let Some(trial) = message.trial {
             inward.end_trial(message.len, trial, &self.clock);
         }
-        self.events.push_back(Event::Arrived(Arrival(index)));
+        self.events.push_back(LinkEvent::Arrived(Arrival(index)));
     }
 
     /// Gives up a local peer that wrote nonsense: nothing that it wrote or will write is reliable.
@@ -281,7 +281,7 @@ impl Shm {
             .retain(|&index| self.outgoing.get(index).is_some());
         let outward = &mut self.outward[from as usize];
         outward.close();
-        self.events.push_back(Event::Lost(Box::new(Lost {
+        self.events.push_back(LinkEvent::Lost(Box::new(Lost {
             peer: self.node.peers()[from as usize],
             address: None,
             unfinished: unfinished.into_iter().map(Arrival).collect(),
@@ -292,9 +292,9 @@ impl Shm {
 }
 
 /// Returns true if a message of `len` bytes can begin with `bytes` in the ring.
-fn makes_sense(kind: Kind, bytes: usize, len: u64) -> bool {
+fn makes_sense(kind: SlotKind, bytes: usize, len: u64) -> bool {
     match kind {
-        Kind::Body => {
+        SlotKind::Body => {
             let is_piece = bytes > 0 && bytes <= PIECE_BYTES && bytes as u64 <= len;
             is_piece && len <= EAGER_REPLY_BYTES as u64
         }

@@ -1,10 +1,10 @@
 //! Messages on their way out.
 
-use super::super::sink::Event;
+use super::super::sink::LinkEvent;
 use super::super::{EnvelopeBytes, Outbound, PeerId, Refusal};
 use super::Shm;
 use super::choice::CHOICE_BYTES;
-use super::header::{ALONE, Kind, NOWHERE, words_of};
+use super::header::{ALONE, NOWHERE, SlotKind, words_of};
 use super::limits::WATCHED;
 use super::message::Outgoing;
 use super::ring::REGISTERED_BYTES;
@@ -101,7 +101,7 @@ impl Shm {
                 return false;
             }
             self.outward[to as usize].answers.pop_front();
-            sent.note(kind == Kind::Ask);
+            sent.note(kind == SlotKind::Ask);
         }
         while let Some(&index) = self.outward[to as usize].asked.front() {
             if !self.send_pieces(index, sent) {
@@ -154,7 +154,7 @@ impl Shm {
         let [context, tag] = words_of(&envelope);
         let address = span.map_or(NOWHERE, |span| span.address());
         let words = [context, tag, len as u64, name, address];
-        let went = outward.push_note(Kind::Long, words);
+        let went = outward.push_note(SlotKind::Long, words);
         if went {
             self.counters.messages_sent += 1;
             self.counters.long_sent += 1;
@@ -198,11 +198,11 @@ impl Shm {
         if !self.shared.is_empty() {
             self.shared.retain(|&other| other != index);
         }
-        self.events.push_back(Event::Sent(message.token));
+        self.events.push_back(LinkEvent::Sent(message.token));
     }
 
     /// Sends a slot without a body, now or when there is room.
-    pub(super) fn answer(&mut self, to: u32, kind: Kind, words: [u64; 2]) {
+    pub(super) fn answer(&mut self, to: u32, kind: SlotKind, words: [u64; 2]) {
         self.outward[to as usize].answers.push_back((kind, words));
         self.hurry(to);
     }

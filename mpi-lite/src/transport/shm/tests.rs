@@ -18,7 +18,7 @@ use super::super::told::{self, Told};
 use super::super::{Arrival, ENVELOPE_BYTES, Landing, Outbound, PeerId, Token, Transport};
 use super::Shm;
 use super::choice::CHOICE_BYTES;
-use super::header::Kind;
+use super::header::SlotKind;
 use super::ring::{REGISTERED_BYTES, reach};
 use super::transfer::Cut;
 use crate::clock::Instant;
@@ -744,7 +744,7 @@ fn a_short_body_waits_with_its_envelope_and_its_sender_for_the_match() {
 
 #[test]
 fn an_answer_to_a_message_that_was_not_announced_is_nonsense() {
-    for kind in [Kind::Done, Kind::Ask] {
+    for kind in [SlotKind::Done, SlotKind::Ask] {
         let mut links = ends(3, true);
         let mut bodies = vec![[7; 3]; MORE_THAN_FIT];
         for (number, body) in bodies.iter_mut().enumerate() {
@@ -937,7 +937,7 @@ fn nonsense_is_not_taken_at_once() {
         send(&mut links[0], 1, 1, &mut first);
         assert_eq!(taken(&mut links[1], &mut [0]), Some(1));
         let words = [0, 0, says as u64];
-        assert!(links[0].outward[1].push_slot(Kind::Body.header(bytes), words));
+        assert!(links[0].outward[1].push_slot(SlotKind::Body.header(bytes), words));
         let mut place = vec![0; 2 * EAGER_BYTES];
         assert_eq!(taken(&mut links[1], &mut place), None, "{bytes} of {says}");
         assert!(place.iter().all(|&byte| byte == 0));

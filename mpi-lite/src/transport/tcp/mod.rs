@@ -44,7 +44,7 @@ use socket2::Socket;
 
 pub use card::Card;
 use door::Door;
-use line::{Line, State};
+use line::{Line, LineState};
 use poller::{Interest, Poller, Source};
 use proof::{KEY_BYTES, Prover};
 
@@ -295,7 +295,7 @@ impl Tcp {
             return None;
         }
         match &self.lines[0].state {
-            State::Open(connection) if !connection.is_blocked => Some(0),
+            LineState::Open(connection) if !connection.is_blocked => Some(0),
             _ => None,
         }
     }
@@ -322,7 +322,7 @@ impl Transport for Tcp {
             return Err(Refusal::Lost);
         }
         let index = self.line_to(to, key);
-        if let State::Closed(reason) = &self.lines[index as usize].state {
+        if let LineState::Closed(reason) = &self.lines[index as usize].state {
             // It left when nothing was on its way, or this process has no descriptor.
             let reason = reason.clone();
             self.interrupt(index, reason);
@@ -386,8 +386,8 @@ impl Transport for Tcp {
 
     fn is_quiet(&self) -> bool {
         let has_unacked = |line: &Line| match &line.state {
-            State::Open(connection) => unacked::has_unacked(&connection.socket),
-            State::Opening(_) | State::Closed(_) | State::Broken(..) => false,
+            LineState::Open(connection) => unacked::has_unacked(&connection.socket),
+            LineState::Opening(_) | LineState::Closed(_) | LineState::Broken(..) => false,
         };
         if !self.streams.is_quiet() {
             return false;

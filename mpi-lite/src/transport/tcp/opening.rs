@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::door::{Door, Pass, Step, turn_away};
-use super::line::{Connection, Line, Opening, Rest, State};
+use super::line::{Connection, Line, LineState, Opening, Rest};
 use super::poller::{Interest, Source};
 use super::proof::{Claim, Verdict, draw};
 use super::{Tcp, socket, words};
@@ -50,7 +50,7 @@ impl Tcp {
             peer,
             key,
             stream: self.streams.channel_to(peer, key),
-            state: State::Opening(Opening::new(now)),
+            state: LineState::Opening(Opening::new(now)),
             rest: Rest::default(),
             is_listed: false,
             is_held: false,
@@ -62,8 +62,8 @@ impl Tcp {
 
     fn opening_of(&mut self, index: u32) -> Option<&mut Opening> {
         match &mut self.lines[index as usize].state {
-            State::Opening(opening) => Some(opening),
-            State::Open(_) | State::Closed(_) | State::Broken(..) => None,
+            LineState::Opening(opening) => Some(opening),
+            LineState::Open(_) | LineState::Closed(_) | LineState::Broken(..) => None,
         }
     }
 
@@ -238,13 +238,13 @@ impl Tcp {
         let line = self.by_name.get(&(peer, key)).copied();
         let verdict = match line.map(|line| &self.lines[line as usize].state) {
             None => Verdict::Accepted,
-            Some(State::Opening(opening)) if self.me < peer && opening.door.is_some() => {
+            Some(LineState::Opening(opening)) if self.me < peer && opening.door.is_some() => {
                 Verdict::Crossed
             }
-            Some(State::Opening(_)) => Verdict::Accepted,
+            Some(LineState::Opening(_)) => Verdict::Accepted,
             // Its own connection was taken before this one came.
-            Some(State::Open(_)) => Verdict::Crossed,
-            Some(State::Closed(_) | State::Broken(..)) => return self.refuse(index),
+            Some(LineState::Open(_)) => Verdict::Crossed,
+            Some(LineState::Closed(_) | LineState::Broken(..)) => return self.refuse(index),
         };
         let Some(door) = self.remove_door(index) else {
             return;
@@ -294,7 +294,7 @@ impl Tcp {
         let added = self
             .poller
             .add(&door.socket, Source::Line(index), Interest::READS);
-        self.lines[index as usize].state = State::Open(Connection {
+        self.lines[index as usize].state = LineState::Open(Connection {
             socket: door.socket,
             is_blocked: false,
             interest: Interest::READS,
@@ -322,11 +322,11 @@ impl Tcp {
         }
         for index in core::mem::take(&mut self.broken) {
             match &self.lines[index as usize].state {
-                State::Broken(lost_at, reason) if *lost_at <= now => {
+                LineState::Broken(lost_at, reason) if *lost_at <= now => {
                     let reason = reason.clone();
                     self.lose_by(index, reason);
                 }
-                State::Broken(..) => self.broken.push(index),
+                LineState::Broken(..) => self.broken.push(index),
                 _ => {}
             }
         }
@@ -380,14 +380,14 @@ impl Tcp {
             self.opening
                 .iter()
                 .filter_map(|&index| match &self.lines[index as usize].state {
-                    State::Opening(opening) => Some(opening.wake_at(self.lost_after)),
-                    State::Open(_) | State::Closed(_) | State::Broken(..) => None,
+                    LineState::Opening(opening) => Some(opening.wake_at(self.lost_after)),
+                    LineState::Open(_) | LineState::Closed(_) | LineState::Broken(..) => None,
                 });
         let broken =
             self.broken
                 .iter()
                 .filter_map(|&index| match self.lines[index as usize].state {
-                    State::Broken(lost_at, _) => Some(lost_at),
+                    LineState::Broken(lost_at, _) => Some(lost_at),
                     _ => None,
                 });
         let doors = self.doors.iter().filter_map(|(_, door)| door.deadline);
