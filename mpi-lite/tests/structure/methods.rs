@@ -19,7 +19,6 @@ const ABOVE: &[(&str, usize)] = &[
     ("launcher node::Node", 51),
     ("mpi-lite Shm", 51),
     ("launcher Job", 48),
-    ("mpi-lite Tcp", 45),
 ];
 
 /// `Communicator` has the calls that MPI lists for one.
