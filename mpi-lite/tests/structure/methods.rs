@@ -17,7 +17,6 @@ const ABOVE: &[(&str, usize)] = &[
     ("mpi-lite Engine", 42),
     ("launcher Remote", 57),
     ("launcher node::Node", 51),
-    ("mpi-lite Shm", 51),
     ("launcher Job", 48),
 ];
 

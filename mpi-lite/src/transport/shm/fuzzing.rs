@@ -222,7 +222,8 @@ impl Rig {
 
     /// Rank `from` says something that has the right sequence word and is otherwise as it likes.
     pub fn forge(&mut self, from: bool, kind: u8, bytes: u32, words: [u64; WORDS]) {
-        let outward = &mut self.ranks[usize::from(from)].link.outward[usize::from(!from)];
+        let link = &mut self.ranks[usize::from(from)].link;
+        let outward = link.sending.channel(u32::from(!from));
         let header = SlotHeader::new(kind, bytes as usize & 0x7f_ffff);
         outward.forge(header, words);
         self.segment

@@ -1,23 +1,21 @@
 //! Reads the slots of local peers.
 
 use super::super::sink::LinkEvent;
-use super::super::{Arrival, Incoming, Landing, Lost, Progress, Sink, Token};
+use super::super::{Arrival, Incoming, Landing, Lost, Progress, Sink};
 use super::Shm;
 use super::body::Room;
 use super::header::{SlotKind, envelope_of};
 use super::limits::{EAGER_REPLY_BYTES, LONGEST_BYTES};
-use super::message::Inbound;
+use super::message::numbers_of;
 use super::ring::{INLINE_BYTES, PIECE_BYTES, REGISTERED_BYTES, SlotHeader};
 use crate::data::Area;
 use crate::memory::Span;
-use crate::slab::Slab;
 
 impl Shm {
     /// Reports what is in the next slot of the caller whose turn it is, if there is one.
     #[inline(always)]
     pub(super) fn look(&mut self, sink: &mut impl Sink) -> Progress {
-        let from = self.next_caller();
-        self.next += 1;
+        let from = self.callers.next();
         let inward = &mut self.inward[from as usize];
         let Some(header) = inward.ring.peek() else {
             return Progress::Idle;
@@ -41,7 +39,7 @@ impl Shm {
         };
         inward.write_inline(span.part(0, header.bytes));
         if inward.ring.take(None) {
-            self.make_room_known(from);
+            self.sending.make_room_known(from);
         }
         Progress::Delivered
     }
@@ -120,15 +118,6 @@ impl Shm {
         }
     }
 
-    /// The caller whose turn it is.
-    #[inline(always)]
-    pub(super) fn next_caller(&mut self) -> u32 {
-        if self.next >= self.callers.len() {
-            self.next = 0;
-        }
-        self.callers[self.next]
-    }
-
     /// Takes a slot that begins no message. Returns true if it makes sense.
     #[inline(never)]
     pub(super) fn hear(&mut self, from: u32, header: SlotHeader, kind: SlotKind) -> bool {
@@ -147,8 +136,10 @@ impl Shm {
                 // Before the answer: this side may have the reply buffer by now.
                 self.next_slot(from, None);
                 return match kind {
-                    SlotKind::Ask => self.hear_ask(from, first, second),
-                    _ => self.hear_done(from, first),
+                    SlotKind::Ask => self
+                        .sending
+                        .hear_ask(from, (first, second), &mut self.events),
+                    _ => self.sending.hear_done(from, first, &mut self.events),
                 };
             }
             SlotKind::Short | SlotKind::Body | SlotKind::Long | SlotKind::Registered => false,
@@ -161,10 +152,7 @@ impl Shm {
         }
         if makes_sense && kind == SlotKind::Piece {
             self.asking.retain(|&(asked, _)| asked != from);
-            // More of them may wait for room with a sender that computes.
-            self.node
-                .wakeup()
-                .wake_with_ticker(from, self.outward[from as usize].area);
+            self.sending.wake_sender(from);
         }
         makes_sense
     }
@@ -173,17 +161,8 @@ impl Shm {
     #[inline]
     pub(super) fn next_slot(&mut self, from: u32, body: Option<SlotHeader>) {
         if self.inward[from as usize].ring.take(body) {
-            self.make_room_known(from);
+            self.sending.make_room_known(from);
         }
-    }
-
-    /// Wakes a sender that has room again, and may wait for it.
-    #[inline(never)]
-    fn make_room_known(&self, sender: u32) {
-        let outward = &self.outward[sender as usize];
-        self.node
-            .wakeup()
-            .wake(sender, outward.area, outward.must_fence);
     }
 
     pub(super) fn take_piece(&mut self, from: u32, index: u32, header: SlotHeader) -> bool {
@@ -219,34 +198,6 @@ impl Shm {
         true
     }
 
-    pub(super) fn hear_ask(&mut self, from: u32, name: u64, asked: u64) -> bool {
-        let Some((index, asked)) = self.named(from, name).zip(u32::try_from(asked).ok()) else {
-            return false;
-        };
-        let message = self.outgoing.get_mut(index).expect("it has a name");
-        if message.asked.replace(asked).is_some() {
-            return false;
-        }
-        self.outward[from as usize].asked.push_back(index);
-        self.hurry(from);
-        true
-    }
-
-    pub(super) fn hear_done(&mut self, from: u32, name: u64) -> bool {
-        let named = self.named(from, name);
-        if let Some(index) = named {
-            self.finish_sending(index);
-        }
-        named.is_some()
-    }
-
-    /// Finds the outgoing message to `from` that has this name.
-    pub(super) fn named(&self, from: u32, name: u64) -> Option<u32> {
-        let index = u32::try_from(name).ok()?;
-        let message = self.outgoing.get(index)?;
-        (message.to == from && message.is_told && message.asked.is_none()).then_some(index)
-    }
-
     /// Completes a message that has come whole.
     pub(super) fn finish_receiving(&mut self, index: u32) {
         let message = self.incoming.remove(index).expect("it was being received");
@@ -263,24 +214,15 @@ impl Shm {
     pub(super) fn garbled(&mut self, from: u32) {
         let inward = &mut self.inward[from as usize];
         inward.current = None;
-        self.callers.retain(|&caller| caller != from);
+        self.callers.remove(from);
         self.copying
             .retain(|(_, copying)| copying.origin.from != from);
-        self.behind.retain(|&to| to != from);
         self.asking.retain(|&(asked, _)| asked != from);
-        let lost = |message: &Inbound| message.from == from;
-        let unfinished: Vec<u32> = places(&self.incoming, lost);
-        let unsent: Vec<u32> = places(&self.outgoing, |message| message.to == from);
+        let unfinished = numbers_of(&self.incoming, |message| message.from == from);
         for &index in &unfinished {
             self.incoming.remove(index);
         }
-        let outgoing = &mut self.outgoing;
-        let token_of = |&index: &u32| outgoing.remove(index).map(|message| message.token);
-        let unsent: Vec<Token> = unsent.iter().filter_map(token_of).collect();
-        self.shared
-            .retain(|&index| self.outgoing.get(index).is_some());
-        let outward = &mut self.outward[from as usize];
-        outward.close();
+        let unsent = self.sending.close(from);
         self.events.push_back(LinkEvent::Lost(Box::new(Lost {
             peer: self.node.peers()[from as usize],
             address: None,
@@ -300,9 +242,4 @@ fn makes_sense(kind: SlotKind, bytes: usize, len: u64) -> bool {
         }
         _ => bytes == 0 && len <= LONGEST_BYTES,
     }
-}
-
-fn places<T>(slab: &Slab<T>, is_one: impl Fn(&T) -> bool) -> Vec<u32> {
-    let ones = slab.iter().filter(|(_, thing)| is_one(thing));
-    ones.map(|(index, _)| index).collect()
 }
