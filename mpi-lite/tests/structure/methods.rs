@@ -15,9 +15,7 @@ const ABOVE: &[(&str, usize)] = &[
     ("rmpp-core Endpoint", 169),
     ("launcher Remote", 57),
     ("launcher node::Node", 51),
-    ("mpi-lite Shm", 51),
     ("launcher Job", 48),
-    ("mpi-lite Tcp", 45),
 ];
 
 /// `Communicator` has the calls that MPI lists for one.
