@@ -1,10 +1,10 @@
 //! Handles of objects that the program makes: kind, generation and index in one word.
 //!
 //! ```text
-//!  63   59 58                      27 26                0
-//! +-------+--------------------------+-------------------+
-//! | kind  |        generation        |       index       |
-//! +-------+--------------------------+-------------------+
+//!  63   59 58               32 31                       0
+//! +-------+-------------------+--------------------------+
+//! | kind  |       index       |        generation        |
+//! +-------+-------------------+--------------------------+
 //! ```
 //!
 //! The kind is never zero, so such a handle is neither one of the standard's constants nor an
@@ -106,19 +106,21 @@ impl Key {
             self.index <= INDEX_MASK,
             "fewer than 2^27 objects of a kind at a time"
         );
-        let generation = u64::from(self.generation) << INDEX_BITS;
-        Handle((kind.number() << KIND_SHIFT | generation | u64::from(self.index)) as usize)
+        let index = u64::from(self.index) << u32::BITS;
+        Handle((kind.number() << KIND_SHIFT | index | u64::from(self.generation)) as usize)
     }
 
     /// Takes a handle apart, if it is one of this kind.
     #[inline]
     pub fn of(handle: Handle, kind: Kind) -> Option<Self> {
         let word = handle.0 as u64;
-        let key = Self {
-            index: word as u32 & INDEX_MASK,
-            generation: (word >> INDEX_BITS) as u32,
-        };
-        (word >> KIND_SHIFT == kind.number()).then_some(key)
+        if word >> KIND_SHIFT != kind.number() {
+            return None;
+        }
+        Some(Self {
+            index: (word >> u32::BITS) as u32 & INDEX_MASK,
+            generation: word as u32,
+        })
     }
 
     /// The kind that a handle says it is of; `None` if this library has made no such handle.

@@ -237,6 +237,7 @@ impl Inbox {
     }
 
     /// Gives the message at `place`, already out of its queue, to `request`.
+    #[inline(always)]
     pub(super) fn claim(&mut self, place: u32, request: Request) -> (Envelope, u64, Claimed) {
         let message = self.message(place);
         let (envelope, len) = (message.envelope, message.len);
@@ -273,6 +274,7 @@ impl Inbox {
 
     /// All of the unexpected message at `place` is here. Returns it if its receive was found
     /// meanwhile.
+    #[inline]
     pub(super) fn complete(&mut self, place: u32) -> Option<Filled> {
         let message = self.message(place);
         match replace(&mut message.body, Body::Dropped(Vec::new())) {

@@ -142,7 +142,7 @@ impl Outbox {
     ///
     /// # Errors
     /// The attached buffer is full.
-    #[inline]
+    #[inline(always)]
     pub(super) fn draft(
         &mut self,
         plan: &SendPlan,
@@ -177,7 +177,7 @@ impl Outbox {
     }
 
     /// Enters a send with its request. Returns its name, its envelope and its body.
-    #[inline]
+    #[inline(always)]
     pub(super) fn enter(
         &mut self,
         (plan, to): (&SendPlan, PeerId),
@@ -246,7 +246,7 @@ impl Outbox {
     }
 
     /// Removes a send that is over. Returns its request, and its room in an attached buffer.
-    #[inline]
+    #[inline(always)]
     pub(super) fn close(&mut self, token: Token) -> (Option<Request>, Option<Box<Reserved>>) {
         let sending = self
             .sends
