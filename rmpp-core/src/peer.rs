@@ -1,6 +1,5 @@
 //! The state of a peer: the paper's two integers, and beside them one fixed record.
 
-use crate::ids::Key;
 use crate::list::List;
 use crate::time::Instant;
 use crate::timers::RoundTrip;
@@ -26,19 +25,10 @@ pub(crate) struct Path {
     pub(crate) pending: List,
     /// The messages of `send_pending` that the peer holds (rule H).
     pub(crate) held: List,
-    /// Messages from the peer that its cumulative acknowledgement must not pass (rule K).
-    pub(crate) unconfirmed: List,
-    /// Messages from the peer that came ahead of their turn (rule O).
-    pub(crate) early: List,
-    /// The message whose unscheduled block came last, or none (rule U).
-    pub(crate) block: Key,
     /// When held messages are asked after again.
     pub(crate) held_due: Instant,
     /// When `suspects` are asked after: their answers may have been lost. `NEVER`: there are none.
     pub(crate) suspects_due: Instant,
-    /// When the acknowledgement owed goes out alone, `ZERO`: as soon as it can; `NEVER`: none is
-    /// owed.
-    pub(crate) ack_due: Instant,
     /// Bytes under way before their first packet is acknowledged (rule M).
     pub(crate) pending_bytes: u64,
     /// Bytes sent since the peer was last asked for an acknowledgement.
@@ -59,20 +49,12 @@ pub(crate) struct Path {
     /// The latest message for which a CTS came, or the acknowledged number if that is later. All
     /// messages before it have been announced (rule R).
     pub(crate) answered: u32,
-    /// Messages accepted since the last packet to the peer (rule K).
-    pub(crate) owed: u16,
-    /// Packets granted to the peer that have not come (rule G).
-    pub(crate) granted: u32,
     /// How often the timeout has been doubled.
     pub(crate) backoff: u8,
     /// How often the wait before the next question about held messages has been doubled.
     pub(crate) held_backoff: u8,
     /// How many held messages are asked after out of turn, because others were answered.
     pub(crate) suspects: u16,
-    /// True if this path is in the endpoint's queue of acknowledgements that may go alone.
-    pub(crate) ripe: bool,
-    /// Something came ahead of its turn since the last acknowledgement (rule O).
-    pub(crate) gap: bool,
     /// Declared lost (rule T).
     pub(crate) lost: bool,
 }
@@ -82,12 +64,8 @@ impl Path {
         waiting: List::EMPTY,
         pending: List::EMPTY,
         held: List::EMPTY,
-        unconfirmed: List::EMPTY,
-        early: List::EMPTY,
-        block: Key::NONE,
         held_due: Instant::NEVER,
         suspects_due: Instant::NEVER,
-        ack_due: Instant::NEVER,
         pending_bytes: 0,
         unasked_bytes: 0,
         silent_since: Instant::NEVER,
@@ -97,13 +75,9 @@ impl Path {
         unasked: 0,
         acked: 0,
         answered: 0,
-        owed: 0,
-        granted: 0,
         backoff: 0,
         held_backoff: 0,
         suspects: 0,
-        ripe: false,
-        gap: false,
         lost: false,
     };
 }
@@ -111,6 +85,7 @@ impl Path {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::incoming::FromPeer;
 
     #[test]
     fn rule_p13_two_integers_per_peer() {
@@ -118,7 +93,8 @@ mod tests {
     }
 
     #[test]
-    fn rule_p13_the_record_beside_them_is_fixed_and_small() {
-        assert!(size_of::<Path>() <= 176, "{}", size_of::<Path>());
+    fn rule_p13_the_records_beside_them_are_fixed_and_small() {
+        let bytes = size_of::<Path>() + size_of::<FromPeer>();
+        assert!(bytes <= 176, "{bytes}");
     }
 }

@@ -65,11 +65,11 @@ impl<Out, In> Endpoint<Out, In> {
     ) -> Result<(), Dropped> {
         let index = self.answered(from, header)?;
         let message = &self.outgoing[index];
-        let obey_all = self.config.has(Bug::ObeyEveryCts) && message.place == Place::Sending;
-        let step = message.step(Input::Cts, &self.config);
+        let obey_all = self.common.has(Bug::ObeyEveryCts) && message.place == Place::Sending;
+        let step = message.step(Input::Cts, self.common.config());
         if !obey_all {
             let is_useful = self.grants_what_comes_next(message, header);
-            if self.config.caps.has(Caps::PIPE) && (step.is_none() || !is_useful) {
+            if self.common.caps().has(Caps::PIPE) && (step.is_none() || !is_useful) {
                 // Its grant has been overtaken by a greater one, or by the data.
                 return Ok(());
             }
@@ -105,7 +105,7 @@ impl<Out, In> Endpoint<Out, In> {
 
     /// The last packet that a CTS lets a message send.
     fn limit_of(&self, index: u32, header: &Header) -> u32 {
-        if self.config.has(Bug::AddGrants) {
+        if self.common.has(Bug::AddGrants) {
             return self.outgoing[index]
                 .limit
                 .saturating_add(header.info1.into());
@@ -119,7 +119,7 @@ impl<Out, In> Endpoint<Out, In> {
     fn grants_what_comes_next(&self, message: &Outgoing<Out>, header: &Header) -> bool {
         let is_first = !matches!(message.state, State::Granted | State::Blocked);
         let is_present = is_first || message.attempt == header.info2;
-        let is_next = if self.config.caps.has(Caps::PIPE) && !is_first {
+        let is_next = if self.common.caps().has(Caps::PIPE) && !is_first {
             header.seq <= message.next && header.grants_to() > message.limit
         } else {
             message.next == header.seq
@@ -137,7 +137,7 @@ impl<Out, In> Endpoint<Out, In> {
         now: Instant,
     ) -> Result<(), Dropped> {
         let index = self.answered(from, header)?;
-        let step = self.outgoing[index].step(Input::Cts, &self.config);
+        let step = self.outgoing[index].step(Input::Cts, self.common.config());
         step.ok_or(Dropped::Unexpected)?;
         let path = &mut self.paths[from as usize];
         if precedes(path.answered, header.msg_num) {
@@ -147,14 +147,14 @@ impl<Out, In> Endpoint<Out, In> {
         self.measure_block(index, header.seq, now);
         self.begin_block(index, now);
         let limit = self.limit_of(index, header);
-        let obey_old = self.config.has(Bug::ObeyOldNak);
+        let obey_old = self.common.has(Bug::ObeyOldNak);
         let message = &mut self.outgoing[index];
         if !message.note_asked(limit, header.seq, bits.count()) {
             // Data that never gets through is sent more seldom. But the peer answers, so chance may
             // be to blame.
             message.tries = tries.min(MOST_TRIES_HEARD);
         }
-        let last = message.shape(self.config.packet_bytes).last_seq();
+        let last = message.shape(self.common.config().packet_bytes).last_seq();
         message.forget_received(header.seq);
         message.limit = message.limit.max(limit).min(last);
         let is_new = later_attempt(header.info2, message.nak) || obey_old;
@@ -189,7 +189,7 @@ impl<Out, In> Endpoint<Out, In> {
         } else {
             Input::Drop
         };
-        let step = self.outgoing[index].step(input, &self.config);
+        let step = self.outgoing[index].step(input, self.common.config());
         let (_, action) = step.ok_or(Dropped::Unexpected)?;
         let event = match action {
             Action::Complete => Event::Sent,
@@ -198,9 +198,9 @@ impl<Out, In> Endpoint<Out, In> {
         };
         self.measure(index, header.info2, now);
         self.note_held_answered(index, header.info2, now);
-        if !self.config.caps.has(Caps::LAZY) {
+        if !self.common.caps().has(Caps::LAZY) {
             let hint = self.outgoing_header(index, Kind::Gch);
-            self.answer(from, hint);
+            self.common.answer(from, hint);
         }
         self.close(index, event);
         Ok(())
@@ -216,16 +216,16 @@ impl<Out, In> Endpoint<Out, In> {
     ) -> Result<(), Dropped> {
         let index = self.answered(from, header)?;
         let message = &mut self.outgoing[index];
-        let step = message.step(Input::Hint, &self.config);
+        let step = message.step(Input::Hint, self.common.config());
         let (state, action) = step.ok_or(Dropped::Unexpected)?;
         if later_attempt(header.info2, message.held_at) {
             message.held_at = header.info2;
         }
         // From now on it is found by its name: an acknowledgement may pass it (rule K).
         self.enter_name(index);
-        if self.config.caps.has(Caps::LAZY) {
+        if self.common.caps().has(Caps::LAZY) {
             let confirmation = self.outgoing_header(index, Kind::Gch);
-            self.answer(from, confirmation);
+            self.common.answer(from, confirmation);
         }
         if action != Action::Hold {
             return Ok(());

@@ -26,9 +26,9 @@ impl<Out, In> Endpoint<Out, In> {
         }
         if path.held.len() <= AT_ONCE {
             path.held_backoff = 0;
-            let due = now.plus_ns(self.timeouts.wait_ns(&path.round_trip, 0));
+            let due = now.plus_ns(self.common.timeouts().wait_ns(&path.round_trip, 0));
             path.held_due = path.held_due.min(due);
-            self.time_path(to, due);
+            self.common.alarms_mut().time_path(to, due);
         }
     }
 
@@ -50,9 +50,9 @@ impl<Out, In> Endpoint<Out, In> {
         } else {
             path.suspects.max(SUSPECTS)
         };
-        let due = now.plus_ns(self.timeouts.wait_ns(&path.round_trip, 0));
+        let due = now.plus_ns(self.common.timeouts().wait_ns(&path.round_trip, 0));
         path.suspects_due = path.suspects_due.min(due);
-        self.time_path(to, due);
+        self.common.alarms_mut().time_path(to, due);
     }
 
     /// Asks after held messages, in turn and more and more seldom: an answer may have been lost.
@@ -64,7 +64,11 @@ impl<Out, In> Endpoint<Out, In> {
             return;
         }
         if path.held_due <= now {
-            path.held_due = now.plus_ns(self.timeouts.wait_ns(&path.round_trip, path.held_backoff));
+            path.held_due = now.plus_ns(
+                self.common
+                    .timeouts()
+                    .wait_ns(&path.round_trip, path.held_backoff),
+            );
             path.held_backoff = path.held_backoff.saturating_add(1);
             self.ask_after_held(to, (count / 4).clamp(AT_ONCE, AT_MOST.into()));
         }
@@ -81,7 +85,7 @@ impl<Out, In> Endpoint<Out, In> {
             path.suspects /= 2;
             path.suspects_due = match path.suspects {
                 0 => Instant::NEVER,
-                _ => now.plus_ns(self.timeouts.wait_ns(&path.round_trip, 0)),
+                _ => now.plus_ns(self.common.timeouts().wait_ns(&path.round_trip, 0)),
             };
             self.ask_after_held(to, turns);
         }
@@ -95,12 +99,12 @@ impl<Out, In> Endpoint<Out, In> {
         let mut bytes = 0;
         for _ in 0..turns.min(held.len()) {
             let index = held.head().expect("there are as many as turns");
-            let shape = self.outgoing[index].shape(self.config.packet_bytes);
+            let shape = self.outgoing[index].shape(self.common.config().packet_bytes);
             bytes += self.charge_of(shape.first_bytes() as u64);
             held.remove(&mut self.outgoing, index);
             held.push_back(&mut self.outgoing, index);
             self.open_again(index);
-            if bytes >= self.config.first_window_bytes {
+            if bytes >= self.common.config().first_window_bytes {
                 break;
             }
         }

@@ -2,8 +2,6 @@
 
 mod acks;
 mod answers;
-mod arrivals;
-mod awaited;
 mod held;
 mod messages;
 mod queues;
@@ -12,12 +10,9 @@ mod runs;
 #[cfg(feature = "simulated")]
 mod survey;
 mod transmit;
-mod turns;
 mod validate;
 mod wake;
-mod window;
 
-pub use awaited::Awaited;
 pub use messages::{IncomingMessages, OutgoingMessages};
 #[cfg(feature = "simulated")]
 pub use survey::Survey;
@@ -28,22 +23,20 @@ use alloc::vec::Vec;
 
 use crate::bits::Bits;
 use crate::caps::Caps;
+use crate::common::{Common, give_back};
 use crate::config::{Bug, Config};
 use crate::counters::Counters;
 use crate::error::{Dropped, SendError};
 use crate::event::{Event, Message, Placement, Transmit};
-use crate::grant::Grants;
 use crate::ids::{Key, NodeId, OutgoingId};
-use crate::incoming::Incoming;
+use crate::incoming::Receiver;
 use crate::list::List;
 use crate::outgoing::{Outgoing, Place};
-use crate::packet::{FAST_HEADER_BYTES, Header, Packet};
-use crate::peer::{Path, Peer};
-use crate::schedule::Schedule;
+use crate::packet::{FAST_HEADER_BYTES, Header, Kind, Packet, bits_of};
+use crate::peer::Path;
 use crate::slab::Slab;
 use crate::table::Table;
 use crate::time::{Instant, nanoseconds};
-use crate::timers::Timeouts;
 
 /// One node's end of the protocol. See the [crate] for how to drive it.
 ///
@@ -51,54 +44,23 @@ use crate::timers::Timeouts;
 /// receives, for example the places of their bytes. The endpoint does not look at them.
 #[cfg_attr(feature = "simulated", derive(Clone, Hash))]
 pub struct Endpoint<Out = (), In = ()> {
-    me: u32,
-    config: Config,
     lost_after_ns: u64,
     unheard_after_ns: u64,
     /// A node that looks at its timers later than this after they were due has slept.
     pause_ns: u64,
-    peers: Vec<Peer>,
     paths: Vec<Path>,
-    /// A timer for each path, no later than the first thing due there: see `path_due`.
-    path_timers: Schedule,
-
     outgoing: Slab<Outgoing<Out>>,
     outgoing_at: Table,
     next_msg_id: u32,
     /// The paper's list `sending` (and aborts that wait for their answer).
     sending: List,
-    /// A timer for each of these whose `deadline` is set, no later than that; and for some that
-    /// have ended.
-    message_timers: Schedule,
     /// Outgoing messages with something to transmit.
     ready: VecDeque<Key>,
-
-    /// The paper's list `receiving`, and the finished ones.
-    incoming: Slab<Incoming<In>>,
-    incoming_at: Table,
-    /// The finished ones, oldest first.
-    done: List,
-    /// A short message that came in order. It is announced, but not entered: most likely it lands
-    /// at once and leaves nothing behind.
-    fresh: Option<Fresh>,
     /// The peer whose acknowledgement came last, and when, until the messages are completed: the
     /// answer to a message need not wait for that.
     unsettled: Option<(u32, Instant)>,
-    grants: Grants,
-
-    answers: VecDeque<Answer>,
-    /// Incoming messages whose next CTS is due.
-    grants_due: VecDeque<Key>,
-    /// To how many peers an acknowledgement is owed.
-    owed_to: u32,
-    /// Peers whose acknowledgement has waited long enough, each once; others may be among them.
-    ripe: VecDeque<u32>,
-    events: VecDeque<Event<Out, In>>,
-    timeouts: Timeouts,
-    /// No timer is due before this.
-    wake: Instant,
-    last_now: Instant,
-    counters: Counters,
+    receiver: Receiver<In>,
+    common: Common<Out, In>,
 }
 
 /// The work that waits at an endpoint, and its counters.
@@ -120,21 +82,6 @@ pub struct State<'a> {
     pub counters: &'a Counters,
 }
 
-/// A message of which nothing is kept as long as its packet is in hand.
-#[derive(Clone, Copy, Hash)]
-struct Fresh {
-    /// Its key in `incoming`.
-    key: Key,
-    header: Header,
-}
-
-/// A packet without payload, ready to go.
-#[derive(Clone, Copy, Hash)]
-struct Answer {
-    to: u32,
-    header: Header,
-}
-
 impl<Out, In> Endpoint<Out, In> {
     /// The end of node `me` in the system that `config` describes.
     ///
@@ -152,17 +99,9 @@ impl<Out, In> Endpoint<Out, In> {
         let lost_after_ns = config.lost_after.map_or(u64::MAX, nanoseconds);
         let first = config.first_msg_num;
         Self {
-            me: me.0,
             lost_after_ns,
             unheard_after_ns: config.unheard_after.map_or(u64::MAX, nanoseconds),
             pause_ns: (lost_after_ns / 2).min(nanoseconds(config.max_timeout)),
-            peers: vec![
-                Peer {
-                    next_out: first,
-                    next_in: first
-                };
-                nodes
-            ],
             paths: vec![
                 Path {
                     acked: first,
@@ -171,29 +110,14 @@ impl<Out, In> Endpoint<Out, In> {
                 };
                 nodes
             ],
-            path_timers: Schedule::new(),
             outgoing: Slab::new(),
             outgoing_at: Table::new(),
             next_msg_id: config.first_msg_id,
             sending: List::EMPTY,
-            message_timers: Schedule::new(),
             ready: VecDeque::new(),
-            incoming: Slab::new(),
-            incoming_at: Table::new(),
-            done: List::EMPTY,
-            fresh: None,
             unsettled: None,
-            grants: Grants::new(&config),
-            answers: VecDeque::new(),
-            grants_due: VecDeque::new(),
-            owed_to: 0,
-            ripe: VecDeque::new(),
-            events: VecDeque::new(),
-            timeouts: Timeouts::new(&config),
-            wake: Instant::NEVER,
-            last_now: Instant::ZERO,
-            counters: Counters::default(),
-            config,
+            receiver: Receiver::new(&config),
+            common: Common::new(me, config),
         }
     }
 
@@ -213,29 +137,29 @@ impl<Out, In> Endpoint<Out, In> {
         now: Instant,
     ) -> Result<OutgoingId, SendError> {
         self.observe(now);
-        let nodes = self.config.nodes;
+        let nodes = self.common.config().nodes;
         let Message {
             len,
             is_awaited,
             kept,
         } = message;
         // Rule L.
-        if len > self.config.longest() {
+        if len > self.common.config().longest() {
             return Err(SendError::TooLong { len });
         }
         if to.0 >= nodes {
             return Err(SendError::NoSuchNode { to, nodes });
         }
-        if to.0 == self.me {
+        if to.0 == self.common.me() {
             return Err(SendError::ToSelf { to });
         }
         if self.paths[to.0 as usize].lost {
             return Err(SendError::PeerLost { to });
         }
-        let peer = &mut self.peers[to.0 as usize];
+        let peer = self.common.numbers_mut(to.0);
         let msg_num = peer.next_out;
         peer.next_out = msg_num.wrapping_add(1);
-        self.counters.messages_sent += 1;
+        self.common.counts().messages_sent += 1;
         let msg_id = self.take_msg_id();
         let mut message = Outgoing::new(to.0, (msg_id, msg_num), len, kept);
         message.awaited = is_awaited;
@@ -251,12 +175,12 @@ impl<Out, In> Endpoint<Out, In> {
     #[inline]
     #[must_use]
     pub fn cut<'a>(&self, head: &'a [u8], bytes: usize) -> Packet<'a> {
-        let packet_bytes = self.config.packet_bytes;
-        let coalesces = self.config.caps.has(Caps::COALESCE);
+        let packet_bytes = self.common.config().packet_bytes;
+        let coalesces = self.common.caps().has(Caps::COALESCE);
         let payload_bytes = |header: &Header| validate::payload_bytes(header, packet_bytes);
         let packet = Packet::cut((head, bytes), coalesces, payload_bytes);
         let mut packet = packet.unwrap_or_else(|| Packet::none(head, bytes));
-        if packet.header_bytes() > FAST_HEADER_BYTES && self.config.has(Bug::CutBeforeWords) {
+        if packet.header_bytes() > FAST_HEADER_BYTES && self.common.has(Bug::CutBeforeWords) {
             packet.head = &head[..FAST_HEADER_BYTES];
         }
         packet
@@ -283,31 +207,65 @@ impl<Out, In> Endpoint<Out, In> {
         } else {
             Err(self.what_is_wrong(from, packet))
         };
-        let mut outcome = checked.and_then(|()| self.take(from.0, packet, now));
+        let mut outcome = checked.and_then(|()| self.take_in(from.0, packet, now));
         match &mut outcome {
             Ok(Placement::Data {
                 message, packets, ..
-            }) if packet.packets > 1 => *packets += self.take_more(*message, packet),
+            }) if packet.packets > 1 => {
+                *packets += self.receiver.take_more(&mut self.common, *message, packet)
+            }
             Ok(_) => {}
-            Err(reason) => self.counters.dropped[*reason as usize] += 1,
+            Err(reason) => self.common.counts().dropped[*reason as usize] += 1,
         }
         outcome
     }
 
     /// Takes in a packet that has passed the checks.
-    fn take(&mut self, from: u32, packet: &Packet<'_>, now: Instant) -> Result<Placement, Dropped> {
+    fn take_in(
+        &mut self,
+        from: u32,
+        packet: &Packet<'_>,
+        now: Instant,
+    ) -> Result<Placement, Dropped> {
         self.observe(now);
         self.settle();
         let Packet { header, head, .. } = packet;
         let path = &mut self.paths[from as usize];
         path.silent_since = Instant::NEVER;
         path.heard_at = now;
-        self.counters.received[header.kind.index()] += 1;
+        self.common.counts().received[header.kind.index()] += 1;
         let outcome = self.dispatch(from, (header, head), now);
-        if self.config.caps.has(Caps::LAZY) {
+        if self.common.caps().has(Caps::LAZY) {
             self.hear_ack(from, (header, head), now);
         }
         outcome
+    }
+
+    fn dispatch(
+        &mut self,
+        from: u32,
+        (header, bytes): (&Header, &[u8]),
+        now: Instant,
+    ) -> Result<Placement, Dropped> {
+        let answer = match header.kind {
+            Kind::Rts | Kind::LastRts => {
+                return self.receiver.hear_opener(&mut self.common, header);
+            }
+            Kind::Data | Kind::StopData | Kind::LastData => {
+                return self.receiver.hear_data(&mut self.common, header, now);
+            }
+            Kind::Null => self.receiver.hear_null(&mut self.common, header, now),
+            Kind::Gch if header.src == from => {
+                self.receiver.hear_gch(&mut self.common, header, now)
+            }
+            Kind::Gch => self.hear_hold(from, header, now),
+            Kind::Cts if self.common.caps().has(Caps::SNAK) => {
+                self.hear_selective_cts(from, (header, bits_of(bytes)), now)
+            }
+            Kind::Cts => self.hear_cts(from, header, now),
+            Kind::MsgEnd | Kind::MsgDrop => self.hear_end(from, header, now),
+        };
+        answer.map(|()| Placement::None)
     }
 
     /// The next packet to send, or up to `most` of them if they are data of one message that differ
@@ -327,10 +285,10 @@ impl<Out, In> Endpoint<Out, In> {
     }
 
     fn transmit_next(&mut self, now: Instant) -> Option<Transmit> {
-        if let Some(Answer { to, header }) = self.answers.pop_front() {
+        if let Some((to, header)) = self.common.next_answer() {
             return Some(self.seal(to, header, Bits::NONE));
         }
-        if let Some((to, header, bits)) = self.make_cts() {
+        if let Some((to, header, bits)) = self.receiver.next_cts(&mut self.common) {
             return Some(self.seal(to, header, bits));
         }
         if let Some(transmit) = self.transmit_ready(now) {
@@ -342,29 +300,28 @@ impl<Out, In> Endpoint<Out, In> {
             return Some(transmit);
         }
         // Last, so that it goes alone only if nothing else could carry it.
-        let (to, header, bits) = self.pure_ack()?;
-        self.counters.acks_alone += 1;
+        let (to, header, bits) = self.receiver.next_ack(&self.common)?;
+        self.common.counts().acks_alone += 1;
         Some(self.seal(to, header, bits))
     }
 
     /// The next thing that has become of a message or a peer.
     #[must_use]
     pub fn poll_event(&mut self) -> Option<Event<Out, In>> {
-        if self.events.is_empty() {
+        if !self.common.has_events() {
             self.settle();
             self.give_back_queues();
         }
-        self.events.pop_front()
+        self.common.next_event()
     }
 
     /// Gives the memory of long queues back that have been drained.
     fn give_back_queues(&mut self) {
-        give_back(&mut self.events);
+        self.common.give_back();
+        self.receiver.give_back();
         give_back(&mut self.ready);
-        give_back(&mut self.answers);
-        give_back(&mut self.grants_due);
-        if self.message_timers.is_long() && self.outgoing.len() == 0 {
-            self.message_timers = Schedule::new();
+        if self.outgoing.len() == 0 {
+            self.common.alarms_mut().give_back();
         }
     }
 
@@ -386,15 +343,16 @@ impl<Out, In> Endpoint<Out, In> {
     #[inline]
     fn next_timeout(&self) -> Option<Instant> {
         // The timers may be left over from ended messages.
-        let is_timed = self.outgoing.len() > 0 || self.done.len() > 0 || self.owed_to > 0;
-        (self.wake != Instant::NEVER && is_timed).then_some(self.wake)
+        let is_timed = self.outgoing.len() > 0 || self.receiver.is_timed();
+        let wake = self.common.alarms().wake();
+        (wake != Instant::NEVER && is_timed).then_some(wake)
     }
 
     /// Does what is due; harmless at any time.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.observe(now);
         self.settle();
-        if now >= self.wake {
+        if now >= self.common.alarms().wake() {
             self.do_what_is_due(now);
         }
     }
@@ -409,17 +367,19 @@ impl<Out, In> Endpoint<Out, In> {
             let path = self.paths.get(from as usize);
             path.is_some_and(|path| path.waiting.len() > 0)
         };
-        let has_grants = !self.grants_due.is_empty() && !self.config.has(Bug::LeaveGrants);
+        let has_grants = self.receiver.has_grants() && !self.common.has(Bug::LeaveGrants);
         State {
-            has_events: !self.events.is_empty(),
-            is_pressed: !self.answers.is_empty()
+            has_events: self.common.has_events(),
+            is_pressed: self.common.has_answers()
                 || has_grants
                 || !self.ready.is_empty()
-                || !self.ripe.is_empty()
+                || self.receiver.has_acks()
                 || self.unsettled.is_some_and(has_waiting),
-            is_quiet: self.outgoing.len() == 0 && self.answers.is_empty() && self.owed_to == 0,
+            is_quiet: self.outgoing.len() == 0
+                && !self.common.has_answers()
+                && !self.receiver.owes(),
             next_timeout: self.next_timeout(),
-            counters: &self.counters,
+            counters: self.common.counters(),
         }
     }
 
@@ -439,11 +399,11 @@ impl<Out, In> Endpoint<Out, In> {
 
     fn enter_outgoing(&mut self, message: Outgoing<Out>) -> Key {
         let to = message.to;
-        let shape = message.shape(self.config.packet_bytes);
+        let shape = message.shape(self.common.config().packet_bytes);
         let key = self.outgoing.insert(message);
         // A message that goes unasked is acknowledged by its number alone, unless it is held or
         // something of it gets lost (rule K).
-        if !self.config.is_unasked(shape) {
+        if !self.common.config().is_unasked(shape) {
             self.enter_name(key.index);
         }
         if self.paths[to as usize].waiting.len() == 0 && self.has_room(key.index) {
@@ -460,13 +420,12 @@ impl<Out, In> Endpoint<Out, In> {
     // Rule T.
     #[inline]
     fn observe(&mut self, now: Instant) {
-        if self.fresh.is_some() {
-            self.keep_fresh();
-        }
-        if now > self.last_now {
-            let due = self.wake.clamp(self.last_now, now);
+        self.receiver.keep_fresh(&mut self.common);
+        let before = self.common.now();
+        if now > before {
+            let due = self.common.alarms().wake().clamp(before, now);
             let slept_ns = now.0 - due.0;
-            self.last_now = now;
+            self.common.set_now(now);
             if slept_ns > self.pause_ns && self.next_timeout().is_some() {
                 self.note_pause(slept_ns, now);
             }
@@ -477,9 +436,9 @@ impl<Out, In> Endpoint<Out, In> {
     // Rule T.
     #[cold]
     fn note_pause(&mut self, slept_ns: u64, now: Instant) {
-        self.timeouts.awake_since = now;
-        if slept_ns > self.lost_after_ns / 2 && !self.config.has(Bug::BlamePeersForPause) {
-            self.counters.own_pauses += 1;
+        self.common.timeouts_mut().awake_since = now;
+        if slept_ns > self.lost_after_ns / 2 && !self.common.has(Bug::BlamePeersForPause) {
+            self.common.counts().own_pauses += 1;
             self.start_timers_anew(now);
         }
     }
@@ -494,15 +453,5 @@ impl<Out, In> Endpoint<Out, In> {
             Place::Held => &mut path.held,
             Place::Sending => &mut self.sending,
         }
-    }
-}
-
-/// An empty queue keeps room for this many entries.
-const KEPT: usize = 4096;
-
-#[inline]
-fn give_back<T>(queue: &mut VecDeque<T>) {
-    if queue.capacity() > KEPT && queue.is_empty() {
-        *queue = VecDeque::new();
     }
 }

@@ -2,14 +2,13 @@
 
 use alloc::vec::Vec;
 
-use super::{Answer, Endpoint};
+use super::Endpoint;
 use crate::caps::Caps;
 use crate::event::Event;
 use crate::ids::OutgoingId;
 use crate::list::List;
 use crate::outgoing::states::{Input, State};
 use crate::outgoing::{Outgoing, Place};
-use crate::packet::Header;
 use crate::time::Instant;
 
 /// How many first packets are repeated at once: as many as a grant has data packets.
@@ -40,8 +39,8 @@ impl<Out, In> Endpoint<Out, In> {
         let Outgoing { to, charge, .. } = self.outgoing[index];
         let path = &self.paths[to as usize];
         let bytes = path.pending_bytes + charge;
-        let is_full = path.pending.len() >= self.config.first_window
-            || bytes > self.config.first_window_bytes;
+        let is_full = path.pending.len() >= self.common.config().first_window
+            || bytes > self.common.config().first_window_bytes;
         !is_full || path.pending.len() == 0
     }
 
@@ -108,11 +107,11 @@ impl<Out, In> Endpoint<Out, In> {
     /// keeps about a kibibyte beside those of a packet (facts: truesize).
     // Rule M.
     pub(super) fn charge_of(&self, len: u64) -> u64 {
-        let packet_bytes = self.config.packet_bytes as u64;
+        let packet_bytes = self.common.config().packet_bytes as u64;
         if len <= packet_bytes {
             return len + 1024;
         }
-        let packets = 1 + u64::from(self.config.unscheduled());
+        let packets = 1 + u64::from(self.common.config().unscheduled());
         let bytes = len.min(packets * packet_bytes);
         bytes + 1024 * bytes.div_ceil(packet_bytes).max(1)
     }
@@ -172,15 +171,6 @@ impl<Out, In> Endpoint<Out, In> {
         }
     }
 
-    /// Queues an answer. One too many counts as lost on the way, which the protocol can bear.
-    pub(super) fn answer(&mut self, to: u32, header: Header) {
-        if self.answers.len() >= self.config.max_answers {
-            self.counters.answers_lost += 1;
-            return;
-        }
-        self.answers.push_back(Answer { to, header });
-    }
-
     /// A message leaves `send_pending`, or what remains of it: those behind it may move up.
     pub(super) fn close_gap(&mut self, to: u32, left_at: Option<Instant>) {
         if let Some(sent_at) = left_at {
@@ -188,7 +178,9 @@ impl<Out, In> Endpoint<Out, In> {
         }
         self.admit_waiting(to);
         if let Some(head) = self.paths[to as usize].pending.head() {
-            self.time_path(to, self.outgoing[head].deadline);
+            self.common
+                .alarms_mut()
+                .time_path(to, self.outgoing[head].deadline);
         }
     }
 
@@ -196,7 +188,7 @@ impl<Out, In> Endpoint<Out, In> {
     /// went out before were rejected for their number. They need not wait for a timer each.
     // Rule Q.
     fn repeat_followers(&mut self, to: u32, sent_at: Instant) {
-        if self.config.caps.has(Caps::OOO) {
+        if self.common.caps().has(Caps::OOO) {
             // They were kept (rule O).
             return;
         }
@@ -230,7 +222,7 @@ impl<Out, In> Endpoint<Out, In> {
         let key = self.outgoing.key(index);
         let (_, left_at) = self.leave(index);
         let kept = self.forget_outgoing(index);
-        self.events.push_back(event(OutgoingId(key), kept));
+        self.common.raise(event(OutgoingId(key), kept));
         left_at
     }
 
@@ -257,7 +249,7 @@ impl<Out, In> Endpoint<Out, In> {
 
     // Rule P9.
     pub(super) fn abort_outgoing(&mut self, index: u32) {
-        let Some((state, _)) = self.outgoing[index].step(Input::Abort, &self.config) else {
+        let Some((state, _)) = self.outgoing[index].step(Input::Abort, self.common.config()) else {
             return;
         };
         debug_assert_eq!(state, State::Aborting);

@@ -58,7 +58,7 @@ impl<Out, In> Endpoint<Out, In> {
         if !message.opened {
             return;
         }
-        let shape = message.shape(self.config.packet_bytes);
+        let shape = message.shape(self.common.config().packet_bytes);
         // The end of a long message answers its last packet, if all was sent unscheduled.
         let is_sent = shape.is_short() || (message.attempt == 0 && message.next > shape.last_seq());
         let is_sure = match message.state {
@@ -119,13 +119,13 @@ impl<Out, In> Endpoint<Out, In> {
     /// them is the estimate.
     // Rule T.
     pub(super) fn note_round_trip(&mut self, to: u32, timing: Timing, now: Instant) {
-        if timing.begins_before(self.timeouts.awake_since) {
+        if timing.begins_before(self.common.timeouts().awake_since) {
             return;
         }
         let path = &mut self.paths[to as usize];
         let is_known = path.round_trip.mean_ns().is_some();
         let taken_ns = |since: Instant| now.0.saturating_sub(since.0);
-        let is_in_time = |ns: u64| self.timeouts.is_in_time(&path.round_trip, ns);
+        let is_in_time = |ns: u64| self.common.timeouts().is_in_time(&path.round_trip, ns);
         let is_usual = |since| {
             let ns = taken_ns(since);
             is_known && is_in_time(ns) && ns >= path.round_trip.least_ns()
@@ -179,8 +179,11 @@ impl<Out, In> Endpoint<Out, In> {
         }
         let is_known = round_trip.mean_ns().is_some();
         // An answer within a timeout of the last packet is no sign of a longer path.
-        let is_longer = self.timeouts.is_longest(round_trip, *backoff)
-            && !self.timeouts.is_in_time(round_trip, taken_ns(last));
+        let is_longer = self.common.timeouts().is_longest(round_trip, *backoff)
+            && !self
+                .common
+                .timeouts()
+                .is_in_time(round_trip, taken_ns(last));
         match first {
             Some(first) if !is_known || is_longer => {
                 round_trip.begin_at_most(taken_ns(first));

@@ -42,7 +42,7 @@ impl<Out, In> Endpoint<Out, In> {
     /// Data goes out when it is granted; unscheduled data also before the first answer.
     // Rule U.
     pub(super) fn may_send_data(&self, message: &Outgoing<Out>) -> bool {
-        let unscheduled = message.state == State::Pending && self.config.caps.has(Caps::UNSCHED);
+        let unscheduled = message.state == State::Pending && self.common.caps().has(Caps::UNSCHED);
         message.state == State::Granted || unscheduled
     }
 
@@ -51,14 +51,14 @@ impl<Out, In> Endpoint<Out, In> {
     pub(super) fn transmit_opener(&mut self, index: u32) -> Transmit {
         let asks = self.asks_for_ack(index);
         let message = &mut self.outgoing[index];
-        let shape = message.shape(self.config.packet_bytes);
+        let shape = message.shape(self.common.config().packet_bytes);
         message.opener_due = false;
         if message.opened {
             message.attempt = message.attempt.wrapping_add(1);
-            self.counters.first_repeated += 1;
+            self.common.counts().first_repeated += 1;
         } else {
             message.opened = true;
-            message.limit = self.config.unscheduled_of(shape);
+            message.limit = self.common.config().unscheduled_of(shape);
         }
         let (kind, len) = match (message.state, shape.is_short()) {
             (State::Aborting, _) => (Kind::Null, 0),
@@ -92,7 +92,7 @@ impl<Out, In> Endpoint<Out, In> {
     /// for it, it is repeated, or half of a window has gone out without asking.
     // Rule K.
     fn asks_for_ack(&mut self, index: u32) -> bool {
-        if !self.config.caps.has(Caps::LAZY) {
+        if !self.common.caps().has(Caps::LAZY) {
             return false;
         }
         let message = &self.outgoing[index];
@@ -101,8 +101,8 @@ impl<Out, In> Endpoint<Out, In> {
         path.unasked_bytes += message.charge;
         // Once for each half: a receiver that is behind is not to answer every message, and a full
         // window has asked.
-        let is_half_full = usize::from(path.unasked) >= self.config.first_window / 2
-            || path.unasked_bytes >= self.config.first_window_bytes / 2;
+        let is_half_full = usize::from(path.unasked) >= self.common.config().first_window / 2
+            || path.unasked_bytes >= self.common.config().first_window_bytes / 2;
         let asks = message.awaited || message.opened || is_half_full;
         if asks {
             path.unasked = 0;
@@ -114,9 +114,9 @@ impl<Out, In> Endpoint<Out, In> {
     /// The next packet of a granted block; what is missing goes before what is new.
     // Rule P5. Rule R.
     fn transmit_data(&mut self, index: u32, now: Instant) -> Transmit {
-        let selective = self.config.caps.has(Caps::SNAK);
+        let selective = self.common.caps().has(Caps::SNAK);
         let message = &mut self.outgoing[index];
-        let shape = message.shape(self.config.packet_bytes);
+        let shape = message.shape(self.common.config().packet_bytes);
         let seq = message.next_data().expect("the caller has looked");
         match message.resend.lowest() {
             Some(at) => message.resend.clear(at),
@@ -126,7 +126,7 @@ impl<Out, In> Endpoint<Out, In> {
             message.begun_at = now;
         }
         let is_new = seq > message.furthest;
-        self.counters.data_repeated += u64::from(!is_new);
+        self.common.counts().data_repeated += u64::from(!is_new);
         message.furthest = message.furthest.max(seq);
         let is_last = seq == shape.last_seq();
         let is_over = is_last || message.next_data().is_none();
@@ -166,7 +166,7 @@ impl<Out, In> Endpoint<Out, In> {
 
     #[inline]
     fn advance(&mut self, index: u32, input: Input, now: Instant) {
-        let step = self.outgoing[index].step(input, &self.config);
+        let step = self.outgoing[index].step(input, self.common.config());
         let (state, action) = step.expect("a packet is made only in a state that sends it");
         self.outgoing[index].state = state;
         if action == Action::Arm {
@@ -187,8 +187,10 @@ impl<Out, In> Endpoint<Out, In> {
     /// A packet as it leaves: with the acknowledgement, and counted.
     #[inline]
     pub(super) fn seal(&mut self, to: u32, mut header: Header, bits: Bits) -> Transmit {
-        self.add_ack(to, &mut header);
-        self.counters.sent[header.kind.index()] += 1;
+        if self.common.caps().has(Caps::LAZY) {
+            header.ack = self.receiver.acknowledge(&self.common, to);
+        }
+        self.common.counts().sent[header.kind.index()] += 1;
         Transmit {
             to: NodeId(to),
             header: header.encode_with(bits),
@@ -209,14 +211,14 @@ impl<Out, In> Endpoint<Out, In> {
             msg_num,
             ..
         } = self.outgoing[index];
-        let len = match self.config.has(Bug::CutWideLength) {
+        let len = match self.common.has(Bug::CutWideLength) {
             true => len & u64::from(u32::MAX),
             false => len,
         };
         Header {
             kind,
-            version: self.config.version,
-            src: self.me,
+            version: self.common.config().version,
+            src: self.common.me(),
             msg_id,
             len,
             seq: 0,

@@ -6,7 +6,7 @@ use super::Endpoint;
 use crate::caps::Caps;
 use crate::config::Bug;
 use crate::event::Event;
-use crate::ids::{IncomingId, NodeId};
+use crate::ids::NodeId;
 use crate::list::List;
 use crate::outgoing::Place;
 use crate::outgoing::states::{Action, Input, State};
@@ -21,53 +21,16 @@ impl<Out, In> Endpoint<Out, In> {
     /// and one of messages in `sending`. A timer is lowered when something is due earlier, and
     /// never raised: one that rings too early is set anew.
     pub(super) fn do_what_is_due(&mut self, now: Instant) {
-        self.timeouts.spread_anew();
-        self.forget_expired(now);
-        while let Some(to) = self.path_timers.take_due(now) {
+        self.common.timeouts_mut().spread_anew();
+        self.receiver.forget_expired(&mut self.common, now);
+        while let Some(to) = self.common.alarms_mut().next_path(now) {
             self.tick_path(to, now);
         }
-        while let Some(index) = self.message_timers.take_due(now) {
+        while let Some(index) = self.common.alarms_mut().next_message(now) {
             self.tick_sending(index, now);
         }
-        let expiry = self.done.head().map(|oldest| self.expiry_of(oldest));
-        let first = self.path_timers.first().min(self.message_timers.first());
-        self.wake = first.min(expiry.unwrap_or(Instant::NEVER));
-    }
-
-    /// Something of a path is due at `when`.
-    #[inline]
-    pub(super) fn time_path(&mut self, to: u32, when: Instant) {
-        if when != Instant::NEVER && self.path_timers.lower(to, when) {
-            self.wake = self.wake.min(when);
-        }
-    }
-
-    /// A message in `sending` is due at `when`.
-    #[inline]
-    fn time_message(&mut self, index: u32, when: Instant) {
-        if when != Instant::NEVER && self.message_timers.lower(index, when) {
-            self.wake = self.wake.min(when);
-        }
-    }
-
-    /// When a message that is done now is forgotten without a GCH.
-    pub(super) fn expiry(&self, done_at: Instant) -> Instant {
-        done_at.plus(self.config.done_state_lifetime)
-    }
-
-    fn expiry_of(&self, done: u32) -> Instant {
-        self.expiry(self.incoming[done].done_at)
-    }
-
-    // Rule P8.
-    fn forget_expired(&mut self, now: Instant) {
-        while let Some(oldest) = self.done.head()
-            && self.expiry_of(oldest) <= now
-        {
-            debug_assert!(self.incoming[oldest].is_done());
-            self.counters.done_expired += 1;
-            self.forget(oldest);
-        }
+        let expiry = self.receiver.first_expiry(&self.common);
+        self.common.alarms_mut().begin_anew(expiry);
     }
 
     /// The first thing due on a path: its oldest first packet, its held messages, or the
@@ -80,12 +43,7 @@ impl<Out, In> Endpoint<Out, In> {
             0 => Instant::NEVER,
             _ => path.held_due.min(path.suspects_due),
         };
-        // An acknowledgement that may go at once waits for room, not for a time.
-        let ack = match path.ack_due {
-            Instant::ZERO => Instant::NEVER,
-            _ if self.config.has(Bug::ForgetOwedAck) => Instant::NEVER,
-            due => due,
-        };
+        let ack = self.receiver.ack_due(&self.common, to);
         pending.unwrap_or(Instant::NEVER).min(held).min(ack)
     }
 
@@ -93,18 +51,19 @@ impl<Out, In> Endpoint<Out, In> {
         if self.is_lost_by_silence(to, now) {
             return;
         }
-        self.tick_ack(to, now);
+        self.receiver.tick_ack(to, now);
         self.tick_pending(to, now);
         self.tick_held(to, now);
         let due = self.path_due(to);
         debug_assert!(due > now, "what is due has been done");
         // The layer below may have no room for what is to go again.
-        self.time_path(to, due.min(self.silence_ends(to)));
+        let due = due.min(self.silence_ends(to));
+        self.common.alarms_mut().time_path(to, due);
     }
 
     fn oldest_pending(&self, to: u32) -> Option<u32> {
         let pending = &self.paths[to as usize].pending;
-        if self.config.has(Bug::RepeatYoungest) {
+        if self.common.has(Bug::RepeatYoungest) {
             pending.tail()
         } else {
             pending.head()
@@ -121,14 +80,14 @@ impl<Out, In> Endpoint<Out, In> {
         if message.deadline > now {
             return;
         }
-        if message.attempt > 0 && self.config.has(Bug::TimerArmedOnce) {
+        if message.attempt > 0 && self.common.has(Bug::TimerArmedOnce) {
             self.outgoing[index].deadline = Instant::NEVER;
             return;
         }
         if self.put_off(index, now) {
             return;
         }
-        self.counters.timeouts += 1;
+        self.common.counts().timeouts += 1;
         // A packet that went out before another was repeated was lost with it: the timeout has been
         // doubled.
         let is_new_failure = self.is_after_repeats(index);
@@ -154,22 +113,25 @@ impl<Out, In> Endpoint<Out, In> {
                 self.try_again(index);
             }
         }
-        self.time_message(index, self.outgoing[index].deadline);
-        self.time_path(to, self.silence_ends(to));
+        self.common
+            .alarms_mut()
+            .time_message(index, self.outgoing[index].deadline);
+        let silent = self.silence_ends(to);
+        self.common.alarms_mut().time_path(to, silent);
     }
 
     fn try_again(&mut self, index: u32) {
-        self.counters.timeouts += 1;
-        let step = self.outgoing[index].step(Input::Timeout, &self.config);
+        self.common.counts().timeouts += 1;
+        let step = self.outgoing[index].step(Input::Timeout, self.common.config());
         let (state, action) = step.expect("a timer runs only in a state that waits");
         let message = &mut self.outgoing[index];
         message.state = state;
         message.tries = message.tries.saturating_add(1);
         match action {
             Action::Restart => {
-                self.counters.restarts += 1;
+                self.common.counts().restarts += 1;
                 message.attempt = message.attempt.wrapping_add(1);
-                let from = if self.config.has(Bug::RestartWhereStopped) {
+                let from = if self.common.has(Bug::RestartWhereStopped) {
                     message.next - 1
                 } else {
                     1
@@ -186,7 +148,7 @@ impl<Out, In> Endpoint<Out, In> {
     /// data has gone out.
     // Rule R.
     pub(super) fn probe(&mut self, index: u32) {
-        self.counters.probes += 1;
+        self.common.counts().probes += 1;
         let message = &mut self.outgoing[index];
         if message.next == 1 {
             message.opener_due = true;
@@ -205,15 +167,17 @@ impl<Out, In> Endpoint<Out, In> {
         let path = &self.paths[message.to as usize];
         let backoff = path.backoff.max(message.tries);
         let round_trip = &path.round_trip;
-        let mut wait_ns = match self.config.caps.is_classic() {
-            true => self.timeouts.wait_ns(round_trip, backoff),
-            false if backoff <= PROBES => self.timeouts.before_probe_ns(round_trip, backoff),
+        let mut wait_ns = match self.common.caps().is_classic() {
+            true => self.common.timeouts().wait_ns(round_trip, backoff),
+            false if backoff <= PROBES => {
+                self.common.timeouts().before_probe_ns(round_trip, backoff)
+            }
             // A packet or two lost in a row are no congestion.
-            false => self.timeouts.wait_ns(round_trip, backoff - PROBES),
+            false => self.common.timeouts().wait_ns(round_trip, backoff - PROBES),
         };
         if matches!(message.state, State::Blocked | State::Closing) {
             let taken_ns = now.0.saturating_sub(message.begun_at.0);
-            wait_ns = wait_ns.max(self.timeouts.before_restart_ns(taken_ns));
+            wait_ns = wait_ns.max(self.common.timeouts().before_restart_ns(taken_ns));
         }
         let deadline = now.plus_ns(wait_ns + self.courtesy_ns(index));
         self.set_deadline(index, deadline);
@@ -225,8 +189,10 @@ impl<Out, In> Endpoint<Out, In> {
         message.deadline = deadline;
         let (place, to) = (message.place, message.to);
         match place {
-            Place::Sending => self.time_message(index, deadline),
-            Place::Waiting | Place::Pending | Place::Held => self.time_path(to, deadline),
+            Place::Sending => self.common.alarms_mut().time_message(index, deadline),
+            Place::Waiting | Place::Pending | Place::Held => {
+                self.common.alarms_mut().time_path(to, deadline)
+            }
         }
     }
 
@@ -235,8 +201,8 @@ impl<Out, In> Endpoint<Out, In> {
     // Rule K.
     fn courtesy_ns(&self, index: u32) -> u64 {
         match self.outgoing[index].state {
-            State::Pending if self.config.caps.has(Caps::LAZY) => {
-                nanoseconds(self.config.ack_delay)
+            State::Pending if self.common.caps().has(Caps::LAZY) => {
+                nanoseconds(self.common.config().ack_delay)
             }
             _ => 0,
         }
@@ -248,13 +214,13 @@ impl<Out, In> Endpoint<Out, In> {
     fn put_off(&mut self, index: u32, now: Instant) -> bool {
         let message = &self.outgoing[index];
         let path = &self.paths[message.to as usize];
-        if self.config.caps.is_classic() || path.backoff.max(message.tries) > 0 {
+        if self.common.caps().is_classic() || path.backoff.max(message.tries) > 0 {
             return false;
         }
         let since_heard = path
             .heard_at
-            .plus_ns(self.timeouts.before_probe_ns(&path.round_trip, 0));
-        let timeout_ns = self.timeouts.wait_ns(&path.round_trip, 0);
+            .plus_ns(self.common.timeouts().before_probe_ns(&path.round_trip, 0));
+        let timeout_ns = self.common.timeouts().wait_ns(&path.round_trip, 0);
         let since_sent = message.sent_at.plus_ns(timeout_ns);
         let deadline = since_heard.min(since_sent).plus_ns(self.courtesy_ns(index));
         if deadline <= now {
@@ -291,7 +257,7 @@ impl<Out, In> Endpoint<Out, In> {
         } = self.paths[to as usize];
         if heard_at == Instant::ZERO && since.plus_ns(self.unheard_after_ns) <= now {
             let node = NodeId(to);
-            self.events.push_back(Event::Unheard { node, since });
+            self.common.raise(Event::Unheard { node, since });
         }
     }
 
@@ -315,56 +281,25 @@ impl<Out, In> Endpoint<Out, In> {
             self.unlist(index);
             unsent.push(self.forget_outgoing(index));
         }
-        let from_it: Vec<u32> = self
-            .incoming
-            .iter()
-            .filter(|(_, m)| m.from == peer)
-            .map(|(index, _)| index)
-            .collect();
-        let mut unfinished = Vec::new();
-        for index in from_it {
-            let message = &mut self.incoming[index];
-            if !message.is_done() {
-                let kept = message.kept.take();
-                unfinished.push((IncomingId(self.incoming.key(index)), kept));
-            }
-            self.lose_incoming(index);
-        }
-        self.answers.retain(|answer| answer.to != peer);
-        self.ripe.retain(|&to| to != peer);
-        let path = &mut self.paths[peer as usize];
-        self.owed_to -= u32::from(path.ack_due != Instant::NEVER);
-        *path = Path {
+        let unfinished = self.receiver.lose(peer);
+        self.common.drop_answers(peer);
+        self.paths[peer as usize] = Path {
             lost: true,
             ..Path::NEW
         };
-        self.events.push_back(Event::Lost {
+        self.common.raise(Event::Lost {
             node: NodeId(peer),
             unsent,
             unfinished,
         });
     }
 
-    fn lose_incoming(&mut self, index: u32) {
-        if self.incoming[index].is_done() {
-            self.forget(index);
-            return;
-        }
-        let message = &self.incoming[index];
-        let (from, msg_id) = (message.from, message.msg_id);
-        if message.is_counted {
-            let to_peer = &mut self.paths[from as usize].granted;
-            self.grants.give_back(message.granted(), to_peer);
-        }
-        self.incoming_at.remove(from, msg_id);
-        self.incoming.remove(index);
-    }
-
     /// This node slept: whatever was to be answered gets its full time again.
     // Rule T.
     pub(super) fn start_timers_anew(&mut self, now: Instant) {
-        for to in 0..self.config.nodes {
-            self.paths[to as usize].held_due = now.plus_ns(nanoseconds(self.config.max_timeout));
+        for to in 0..self.common.config().nodes {
+            self.paths[to as usize].held_due =
+                now.plus_ns(nanoseconds(self.common.config().max_timeout));
             let mut each = self.paths[to as usize].pending.head();
             while let Some(index) = each {
                 each = List::after(&self.outgoing, index);

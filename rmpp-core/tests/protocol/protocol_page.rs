@@ -500,8 +500,8 @@ fn constant(file: &str, name: &str) -> String {
 /// File, constant, and what it is; files of the core, of the transport over UDP, of the library.
 const CONSTANTS: &str = "\
 core bits.rs WINDOW R, W, U: data packets of a message under way; bits behind a header
-core endpoint/turns.rs EARLY_WINDOW O: first packets so many numbers ahead are dropped
-core endpoint/window.rs REORDERING R: later packets that have come before a missing one is lost
+core incoming/turns.rs EARLY_WINDOW O: first packets so many numbers ahead are dropped
+core incoming/message.rs REORDERING R: later packets that have come before a missing one is lost
 core endpoint/wake.rs PROBES T: questions after the first, before the timeout is doubled
 core endpoint/queues.rs REPEATED_AT_ONCE Q: first packets sent again at once
 core endpoint/held.rs AT_ONCE H: held messages up to which the pace begins anew

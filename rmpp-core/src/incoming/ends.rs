@@ -1,0 +1,193 @@
+//! The ends of messages on their way in: landed, finished, lost.
+
+use alloc::vec::Vec;
+
+use super::states::{Action, Input, State, step};
+use super::{Listed, Receiver};
+use crate::bits::Bits;
+use crate::caps::Caps;
+use crate::common::Common;
+use crate::config::Bug;
+use crate::event::Landing;
+use crate::ids::IncomingId;
+use crate::packet::Kind;
+use crate::time::Instant;
+
+impl<In> Receiver<In> {
+    /// Says where an announced message lands. Returns false if it is gone, or has not had its turn.
+    pub(crate) fn land<Out>(
+        &mut self,
+        common: &mut Common<Out, In>,
+        message: IncomingId,
+        (landing, kept): (Landing, In),
+        now: Instant,
+    ) -> bool {
+        let Some(index) = self.store.messages.find(message.0) else {
+            return false;
+        };
+        if self.store.messages[index].state == State::Early {
+            self.store.messages[index].kept = Some(kept);
+            return false;
+        }
+        let message = &mut self.store.messages[index];
+        let short = message.shape(common.config().packet_bytes).is_short();
+        if landing == Landing::Later && message.state == State::Held {
+            (message.named, message.in_vain) = (true, true);
+            message.kept = Some(kept);
+            if common.caps().has(Caps::HOLD) {
+                self.store.reply(common, index, Kind::Gch);
+            }
+            return true;
+        }
+        let input = match (landing, short) {
+            (Landing::Drop, _) => Input::Refuse,
+            (Landing::Accept, true) => Input::AcceptShort,
+            (Landing::Accept, false) => Input::AcceptLong,
+            (Landing::Later, _) => return true,
+        };
+        let Some((state, action)) = step(message.state, input) else {
+            return true;
+        };
+        message.state = state;
+        message.kept = Some(kept);
+        match action {
+            Action::Grant => self.first_grant(common, index, now),
+            Action::Drop => {
+                message.kept = None;
+                self.finish(common, index, Kind::MsgDrop, now);
+            }
+            _ => {
+                self.store.tell_arrival(common, index);
+                self.finish(common, index, Kind::MsgEnd, now);
+            }
+        }
+        true
+    }
+
+    /// A long message has landed: grants it data, and asks for unscheduled data that was dropped.
+    // Rule U. Rule W.
+    pub(super) fn first_grant<Out>(
+        &mut self,
+        common: &mut Common<Out, In>,
+        index: u32,
+        now: Instant,
+    ) {
+        let caps = common.caps();
+        let message = &mut self.store.messages[index];
+        let shape = message.shape(common.config().packet_bytes);
+        let unscheduled = common.config().unscheduled_of(shape);
+        message.limit = unscheduled;
+        message.is_counted = true;
+        let from = message.from;
+        let to_peer = self.store.from.granted(from);
+        self.granting.begin(message.granted(), to_peer);
+        if message.expected > shape.last_seq() {
+            // All of it came before its turn.
+            self.complete(common, index, now);
+            return;
+        }
+        if !common.config().is_unasked(shape) {
+            self.store.unlist(index);
+        }
+        let message = &mut self.store.messages[index];
+        let in_vain = message.in_vain || message.attempt > 0;
+        if in_vain && unscheduled > 0 && !common.has(Bug::ForgetUnscheduled) {
+            message.lost_to = unscheduled;
+            self.granting.queue_cts(&mut self.store.messages, index);
+        }
+        if unscheduled > 0 {
+            let key = self.store.messages.key(index);
+            self.store.from.replace_block(from, key);
+        }
+        if !caps.has(Caps::SNAK) && !caps.has(Caps::PIPE) {
+            self.grant(common, index);
+        } else if caps.has(Caps::PIPE) || self.store.messages[index].span() == 0 {
+            self.renew_grant(common, index);
+        }
+    }
+
+    /// All data has come.
+    pub(super) fn complete<Out>(&mut self, common: &mut Common<Out, In>, index: u32, now: Instant) {
+        let (state, _) = step(State::Receiving, Input::LastData).expect("it ends so");
+        self.store.messages[index].state = state;
+        self.store.tell_arrival(common, index);
+        self.finish(common, index, Kind::MsgEnd, now);
+    }
+
+    /// The message is over: answers `kind`, and is remembered to answer it again. With cumulative
+    /// acknowledgement nothing is remembered, and a message that came unasked and was never named
+    /// is answered by no packet of its own.
+    // Rule P6. Rule K.
+    pub(super) fn finish<Out>(
+        &mut self,
+        common: &mut Common<Out, In>,
+        index: u32,
+        kind: Kind,
+        now: Instant,
+    ) {
+        let lazy = common.caps().has(Caps::LAZY);
+        let message = &self.store.messages[index];
+        let (from, asks, granted) = (message.from, message.asks, message.granted());
+        let is_unasked = common
+            .config()
+            .is_unasked(message.shape(common.config().packet_bytes));
+        let is_counted = message.is_counted && !common.has(Bug::LeakGrant);
+        if is_unasked && kind == Kind::MsgEnd && !message.named {
+            self.store.from.owe(common, from, asks, now);
+        } else {
+            self.store.reply(common, index, kind);
+        }
+        if is_counted {
+            let to_peer = self.store.from.granted(from);
+            self.granting.give_back(granted, to_peer);
+        }
+        self.store.unlist(index);
+        let message = &mut self.store.messages[index];
+        message.is_counted = false;
+        message.limit = message.expected - 1;
+        message.came = Bits::NONE;
+        if lazy || common.has(Bug::FreeStateEarly) {
+            self.store.forget(index);
+            return;
+        }
+        message.done_at = now;
+        self.store.list(common, index, Listed::Done);
+        let expiry = self.store.expiry(common, now);
+        common.alarms_mut().wake_at(expiry);
+        // Rule C.
+        while self.store.done.len() > common.config().max_done_states {
+            let oldest = self
+                .store
+                .done
+                .head()
+                .expect("a list that is too long is not empty");
+            common.counts().done_expired += 1;
+            self.store.forget(oldest);
+        }
+    }
+
+    /// Forgets all messages of a peer that is gone; returns those that had not ended.
+    pub(crate) fn lose(&mut self, peer: u32) -> Vec<(IncomingId, Option<In>)> {
+        let messages = self.store.messages.iter();
+        let of_peer = messages.filter(|(_, message)| message.from == peer);
+        let of_peer: Vec<u32> = of_peer.map(|(index, _)| index).collect();
+        let mut unfinished = Vec::new();
+        for index in of_peer {
+            let message = &mut self.store.messages[index];
+            if message.is_done() {
+                self.store.forget(index);
+                continue;
+            }
+            let (kept, msg_id) = (message.kept.take(), message.msg_id);
+            if message.is_counted {
+                let to_peer = self.store.from.granted(peer);
+                self.granting.give_back(message.granted(), to_peer);
+            }
+            unfinished.push((IncomingId(self.store.messages.key(index)), kept));
+            self.store.at.remove(peer, msg_id);
+            self.store.messages.remove(index);
+        }
+        self.store.from.lose(peer);
+        unfinished
+    }
+}

@@ -1,0 +1,154 @@
+//! Finding, entering and forgetting messages on their way in, and answering their senders.
+
+use super::states::Action;
+use super::{Incoming, Listed, Store};
+use crate::caps::Caps;
+use crate::common::Common;
+use crate::config::Bug;
+use crate::error::Dropped;
+use crate::event::Event;
+use crate::ids::IncomingId;
+use crate::packet::{Header, Kind};
+use crate::time::Instant;
+
+impl<In> Store<In> {
+    /// The state of the message a packet belongs to, if there is any.
+    pub(super) fn known(&self, header: &Header) -> Result<Option<u32>, Dropped> {
+        let Some(index) = self.at.get(header.src, header.msg_id) else {
+            return Ok(None);
+        };
+        let Incoming { msg_num, len, .. } = self.messages[index];
+        if (msg_num, len) != (header.msg_num, header.len) {
+            return Err(Dropped::Mismatch);
+        }
+        Ok(Some(index))
+    }
+
+    /// The state of the message that a packet may begin. The sender reuses the name of a message
+    /// that it has forgotten: if a finished message has the packet's name, but the packet bears the
+    /// number that is due, the finished message is forgotten.
+    // Rule L.
+    pub(super) fn known_or_new<Out>(
+        &mut self,
+        common: &mut Common<Out, In>,
+        header: &Header,
+    ) -> Result<Option<u32>, Dropped> {
+        let known = self.known(header);
+        let is_due = header.msg_num == common.numbers(header.src).next_in;
+        if known == Err(Dropped::Mismatch)
+            && is_due
+            && let Some(index) = self.at.get(header.src, header.msg_id)
+            && self.messages[index].is_done()
+        {
+            self.forget(index);
+            return Ok(None);
+        }
+        known
+    }
+
+    // Rule P15.
+    pub(super) fn enter(&mut self, header: &Header) -> u32 {
+        let key = self.messages.insert(Incoming::new(header));
+        let fresh = self.at.insert(header.src, header.msg_id, key.index);
+        assert!(fresh, "an unknown message has no entry");
+        key.index
+    }
+
+    pub(super) fn list<Out>(&mut self, common: &mut Common<Out, In>, index: u32, listed: Listed) {
+        if listed == Listed::Unconfirmed && !common.caps().has(Caps::LAZY) {
+            return;
+        }
+        let from = self.messages[index].from;
+        let list = self.from.list_of(from, listed).unwrap_or(&mut self.done);
+        list.push_back(&mut self.messages, index);
+        self.messages[index].listed = listed;
+        // Rule C: the one too many goes at once.
+        debug_assert!(self.done.len() <= common.config().max_done_states + 1);
+    }
+
+    pub(super) fn unlist(&mut self, index: u32) {
+        let Incoming { from, listed, .. } = self.messages[index];
+        if listed == Listed::Nowhere {
+            return;
+        }
+        let list = self.from.list_of(from, listed).unwrap_or(&mut self.done);
+        list.remove(&mut self.messages, index);
+        self.messages[index].listed = Listed::Nowhere;
+    }
+
+    pub(super) fn forget(&mut self, index: u32) {
+        self.unlist(index);
+        let Incoming { from, msg_id, .. } = self.messages[index];
+        self.at.remove(from, msg_id);
+        self.messages.remove(index);
+    }
+
+    /// All of a message has been placed: what was kept with it goes back.
+    pub(super) fn tell_arrival<Out>(&mut self, common: &mut Common<Out, In>, index: u32) {
+        let id = IncomingId(self.messages.key(index));
+        let kept = self.messages[index].kept.take();
+        let kept = kept.expect("a message that has landed is kept");
+        common.raise(Event::Arrived(id, kept));
+    }
+
+    pub(super) fn reply_again<Out>(
+        &mut self,
+        common: &mut Common<Out, In>,
+        index: u32,
+        action: Action,
+    ) {
+        if common.has(Bug::NoSecondMsgend) {
+            return;
+        }
+        common.counts().answered_again += 1;
+        let kind = if action == Action::DropAgain {
+            Kind::MsgDrop
+        } else {
+            Kind::MsgEnd
+        };
+        self.reply(common, index, kind);
+    }
+
+    /// Returns the sender of an incoming message.
+    pub(super) fn reply<Out>(&mut self, common: &mut Common<Out, In>, index: u32, kind: Kind) {
+        let message = &mut self.messages[index];
+        message.named = true;
+        let (seq, grant) = match kind {
+            Kind::Cts => (message.expected, message.granted()),
+            _ => (0, 0),
+        };
+        let header = Header {
+            seq,
+            info1: u16::try_from(grant).expect("a grant is at most MAX_DATA_PKTS"),
+            ..message.header(kind, common.config().version)
+        };
+        let from = message.from;
+        common.answer(from, header);
+    }
+
+    /// The sender has confirmed the hold: acknowledgement may pass the message.
+    // Rule K.
+    pub(super) fn confirm<Out>(&mut self, common: &mut Common<Out, In>, index: u32, now: Instant) {
+        let from = self.messages[index].from;
+        if self.messages[index].listed == Listed::Unconfirmed {
+            self.unlist(index);
+            self.from.owe(common, from, false, now);
+        }
+    }
+
+    /// When a message that is done now is forgotten without a GCH.
+    pub(super) fn expiry<Out>(&self, common: &Common<Out, In>, done_at: Instant) -> Instant {
+        done_at.plus(common.config().done_state_lifetime)
+    }
+
+    // Rule P8.
+    pub(super) fn forget_expired<Out>(&mut self, common: &mut Common<Out, In>, now: Instant) {
+        while let Some(oldest) = self.done.head()
+            && self.expiry(common, self.messages[oldest].done_at) <= now
+        {
+            debug_assert!(self.messages[oldest].is_done());
+            common.counts().done_expired += 1;
+            self.forget(oldest);
+        }
+    }
+}
