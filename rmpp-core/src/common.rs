@@ -6,10 +6,11 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::alarms::Alarms;
+use crate::bits::Bits;
 use crate::caps::Caps;
 use crate::config::{Bug, Config};
 use crate::counters::Counters;
-use crate::event::Event;
+use crate::event::{Event, Transmit};
 use crate::ids::{IncomingId, NodeId};
 use crate::packet::Header;
 use crate::peer::Peer;
@@ -161,6 +162,20 @@ impl<Out, In> Common<Out, In> {
     /// Drops the answers to a peer that is lost.
     pub(crate) fn drop_answers(&mut self, peer: u32) {
         self.answers.retain(|answer| answer.to != peer);
+    }
+
+    /// A packet as it leaves: encoded, and counted.
+    #[inline]
+    pub(crate) fn seal(&mut self, to: u32, header: Header, bits: Bits) -> Transmit {
+        self.counters.sent[header.kind.index()] += 1;
+        Transmit {
+            to: NodeId(to),
+            header: header.encode_with(bits),
+            message: None,
+            offset: 0,
+            len: 0,
+            packets: 1,
+        }
     }
 
     /// Queues an event for the layer above.

@@ -3,11 +3,10 @@
 
 use super::Endpoint;
 use crate::caps::Caps;
-use crate::config::Bug;
+use crate::common::Common;
 use crate::event::{Landing, Transmit};
 use crate::ids::{IncomingId, OutgoingId};
 use crate::incoming::Awaited;
-use crate::outgoing::states::State as OutgoingState;
 use crate::time::Instant;
 
 /// The messages that a node sends, from [`Endpoint::send`] on; made by [`Endpoint::outgoing`].
@@ -21,8 +20,7 @@ impl<'a, Out, In> OutgoingMessages<'a, Out, In> {
     #[inline]
     #[must_use]
     pub fn kept(self, message: OutgoingId) -> Option<&'a Out> {
-        let index = self.0.outgoing.find(message.0)?;
-        self.0.outgoing[index].kept.as_ref()
+        self.0.sender.kept(message)
     }
 
     /// The first packet of a short message that [`send`](Endpoint::send) has just begun, if it may
@@ -32,19 +30,11 @@ impl<'a, Out, In> OutgoingMessages<'a, Out, In> {
     #[must_use]
     pub fn first_packet(self, message: OutgoingId) -> Option<Transmit> {
         let endpoint = self.0;
-        let OutgoingId(key) = message;
-        let is_alone = endpoint.ready.len() == 1 && endpoint.ready.front() == Some(&key);
-        let is_short = |index| {
-            endpoint.outgoing[index]
-                .shape(endpoint.common.config().packet_bytes)
-                .is_short()
-        };
-        if !is_alone || !is_short(key.index) {
-            return None;
-        }
-        endpoint.ready.pop_front();
-        endpoint.outgoing[key.index].ready = false;
-        Some(endpoint.transmit_opener(key.index))
+        let receiver = &mut endpoint.receiver;
+        let ack = |common: &Common<Out, In>, to| receiver.acknowledge(common, to);
+        endpoint
+            .sender
+            .first_packet(&mut endpoint.common, message, ack)
     }
 
     /// A packet that [`first_packet`](Self::first_packet) has given out is on its way. Until then
@@ -53,12 +43,9 @@ impl<'a, Out, In> OutgoingMessages<'a, Out, In> {
     pub fn note_sent(self, message: OutgoingId, now: Instant) {
         let endpoint = self.0;
         endpoint.observe(now);
-        if let Some(index) = endpoint.outgoing.find(message.0)
-            && endpoint.outgoing[index].state == OutgoingState::Waiting
-            && !endpoint.common.has(Bug::ForgetLaunch)
-        {
-            endpoint.note_launch(index, now);
-        }
+        endpoint
+            .sender
+            .note_sent(&mut endpoint.common, message, now);
     }
 
     /// Gives a message up: NULL goes out until the receiver has answered, then
@@ -68,10 +55,8 @@ impl<'a, Out, In> OutgoingMessages<'a, Out, In> {
     pub fn abort(self, message: OutgoingId, now: Instant) {
         let endpoint = self.0;
         endpoint.observe(now);
-        endpoint.settle();
-        if let Some(index) = endpoint.outgoing.find(message.0) {
-            endpoint.abort_outgoing(index);
-        }
+        endpoint.sender.settle(&mut endpoint.common);
+        endpoint.sender.abort(&mut endpoint.common, message);
     }
 }
 

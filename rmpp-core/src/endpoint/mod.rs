@@ -1,41 +1,25 @@
 //! The facade: one node's end of the protocol.
 
-mod acks;
-mod answers;
-mod held;
 mod messages;
-mod queues;
-mod round_trip;
-mod runs;
 #[cfg(feature = "simulated")]
 mod survey;
-mod transmit;
 mod validate;
-mod wake;
 
 pub use messages::{IncomingMessages, OutgoingMessages};
 #[cfg(feature = "simulated")]
 pub use survey::Survey;
 
-use alloc::collections::VecDeque;
-use alloc::vec;
-use alloc::vec::Vec;
-
 use crate::bits::Bits;
 use crate::caps::Caps;
-use crate::common::{Common, give_back};
+use crate::common::Common;
 use crate::config::{Bug, Config};
 use crate::counters::Counters;
 use crate::error::{Dropped, SendError};
 use crate::event::{Event, Message, Placement, Transmit};
-use crate::ids::{Key, NodeId, OutgoingId};
+use crate::ids::{NodeId, OutgoingId};
 use crate::incoming::Receiver;
-use crate::list::List;
-use crate::outgoing::{Outgoing, Place};
+use crate::outgoing::Sender;
 use crate::packet::{FAST_HEADER_BYTES, Header, Kind, Packet, bits_of};
-use crate::peer::Path;
-use crate::slab::Slab;
-use crate::table::Table;
 use crate::time::{Instant, nanoseconds};
 
 /// One node's end of the protocol. See the [crate] for how to drive it.
@@ -45,20 +29,9 @@ use crate::time::{Instant, nanoseconds};
 #[cfg_attr(feature = "simulated", derive(Clone, Hash))]
 pub struct Endpoint<Out = (), In = ()> {
     lost_after_ns: u64,
-    unheard_after_ns: u64,
     /// A node that looks at its timers later than this after they were due has slept.
     pause_ns: u64,
-    paths: Vec<Path>,
-    outgoing: Slab<Outgoing<Out>>,
-    outgoing_at: Table,
-    next_msg_id: u32,
-    /// The paper's list `sending` (and aborts that wait for their answer).
-    sending: List,
-    /// Outgoing messages with something to transmit.
-    ready: VecDeque<Key>,
-    /// The peer whose acknowledgement came last, and when, until the messages are completed: the
-    /// answer to a message need not wait for that.
-    unsettled: Option<(u32, Instant)>,
+    sender: Sender<Out>,
     receiver: Receiver<In>,
     common: Common<Out, In>,
 }
@@ -95,27 +68,11 @@ impl<Out, In> Endpoint<Out, In> {
             "{me} is not one of {} nodes",
             config.nodes
         );
-        let nodes = config.nodes as usize;
         let lost_after_ns = config.lost_after.map_or(u64::MAX, nanoseconds);
-        let first = config.first_msg_num;
         Self {
             lost_after_ns,
-            unheard_after_ns: config.unheard_after.map_or(u64::MAX, nanoseconds),
             pause_ns: (lost_after_ns / 2).min(nanoseconds(config.max_timeout)),
-            paths: vec![
-                Path {
-                    acked: first,
-                    answered: first,
-                    ..Path::NEW
-                };
-                nodes
-            ],
-            outgoing: Slab::new(),
-            outgoing_at: Table::new(),
-            next_msg_id: config.first_msg_id,
-            sending: List::EMPTY,
-            ready: VecDeque::new(),
-            unsettled: None,
+            sender: Sender::new(&config),
             receiver: Receiver::new(&config),
             common: Common::new(me, config),
         }
@@ -138,11 +95,7 @@ impl<Out, In> Endpoint<Out, In> {
     ) -> Result<OutgoingId, SendError> {
         self.observe(now);
         let nodes = self.common.config().nodes;
-        let Message {
-            len,
-            is_awaited,
-            kept,
-        } = message;
+        let len = message.len;
         // Rule L.
         if len > self.common.config().longest() {
             return Err(SendError::TooLong { len });
@@ -153,18 +106,10 @@ impl<Out, In> Endpoint<Out, In> {
         if to.0 == self.common.me() {
             return Err(SendError::ToSelf { to });
         }
-        if self.paths[to.0 as usize].lost {
+        if self.sender.is_lost(to.0) {
             return Err(SendError::PeerLost { to });
         }
-        let peer = self.common.numbers_mut(to.0);
-        let msg_num = peer.next_out;
-        peer.next_out = msg_num.wrapping_add(1);
-        self.common.counts().messages_sent += 1;
-        let msg_id = self.take_msg_id();
-        let mut message = Outgoing::new(to.0, (msg_id, msg_num), len, kept);
-        message.awaited = is_awaited;
-        message.charge = self.charge_of(len);
-        Ok(OutgoingId(self.enter_outgoing(message)))
+        Ok(self.sender.begin(&mut self.common, to.0, message))
     }
 
     /// The packet that a datagram begins with, or what is left of one: `bytes` bytes, of which
@@ -228,15 +173,14 @@ impl<Out, In> Endpoint<Out, In> {
         now: Instant,
     ) -> Result<Placement, Dropped> {
         self.observe(now);
-        self.settle();
+        self.sender.settle(&mut self.common);
         let Packet { header, head, .. } = packet;
-        let path = &mut self.paths[from as usize];
-        path.silent_since = Instant::NEVER;
-        path.heard_at = now;
+        self.sender.note_heard(from, now);
         self.common.counts().received[header.kind.index()] += 1;
         let outcome = self.dispatch(from, (header, head), now);
         if self.common.caps().has(Caps::LAZY) {
-            self.hear_ack(from, (header, head), now);
+            self.sender
+                .hear_ack(&mut self.common, from, (header, head), now);
         }
         outcome
     }
@@ -258,12 +202,17 @@ impl<Out, In> Endpoint<Out, In> {
             Kind::Gch if header.src == from => {
                 self.receiver.hear_gch(&mut self.common, header, now)
             }
-            Kind::Gch => self.hear_hold(from, header, now),
-            Kind::Cts if self.common.caps().has(Caps::SNAK) => {
-                self.hear_selective_cts(from, (header, bits_of(bytes)), now)
+            Kind::Gch => self.sender.hear_hold(&mut self.common, from, header, now),
+            Kind::Cts if self.common.caps().has(Caps::SNAK) => self.sender.hear_selective_cts(
+                &mut self.common,
+                from,
+                (header, bits_of(bytes)),
+                now,
+            ),
+            Kind::Cts => self.sender.hear_cts(&mut self.common, from, header, now),
+            Kind::MsgEnd | Kind::MsgDrop => {
+                self.sender.hear_end(&mut self.common, from, header, now)
             }
-            Kind::Cts => self.hear_cts(from, header, now),
-            Kind::MsgEnd | Kind::MsgDrop => self.hear_end(from, header, now),
         };
         answer.map(|()| Placement::None)
     }
@@ -279,7 +228,9 @@ impl<Out, In> Endpoint<Out, In> {
             && transmit.offset > 0
             && let Some(OutgoingId(key)) = transmit.message
         {
-            transmit.packets += self.send_more(key.index, transmit.offset, most - 1);
+            transmit.packets +=
+                self.sender
+                    .send_more(&mut self.common, key.index, transmit.offset, most - 1);
         }
         Some(transmit)
     }
@@ -294,7 +245,7 @@ impl<Out, In> Endpoint<Out, In> {
         if let Some(transmit) = self.transmit_ready(now) {
             return Some(transmit);
         }
-        if self.settle()
+        if self.sender.settle(&mut self.common)
             && let Some(transmit) = self.transmit_ready(now)
         {
             return Some(transmit);
@@ -309,7 +260,7 @@ impl<Out, In> Endpoint<Out, In> {
     #[must_use]
     pub fn poll_event(&mut self) -> Option<Event<Out, In>> {
         if !self.common.has_events() {
-            self.settle();
+            self.sender.settle(&mut self.common);
             self.give_back_queues();
         }
         self.common.next_event()
@@ -319,31 +270,17 @@ impl<Out, In> Endpoint<Out, In> {
     fn give_back_queues(&mut self) {
         self.common.give_back();
         self.receiver.give_back();
-        give_back(&mut self.ready);
-        if self.outgoing.len() == 0 {
+        self.sender.give_back();
+        if self.sender.is_idle() {
             self.common.alarms_mut().give_back();
         }
-    }
-
-    /// Completes the messages that the last packet acknowledges; [`poll_event`](Self::poll_event)
-    /// returns their events. Returns true if there was an acknowledgement: there may be something
-    /// to transmit.
-    // Rule K.
-    #[inline(always)]
-    fn settle(&mut self) -> bool {
-        let Some((from, at)) = self.unsettled.take() else {
-            return false;
-        };
-        let ack = self.paths[from as usize].acked;
-        self.complete_acked(from, ack, at);
-        true
     }
 
     /// Returns [`State::next_timeout`].
     #[inline]
     fn next_timeout(&self) -> Option<Instant> {
         // The timers may be left over from ended messages.
-        let is_timed = self.outgoing.len() > 0 || self.receiver.is_timed();
+        let is_timed = !self.sender.is_idle() || self.receiver.is_timed();
         let wake = self.common.alarms().wake();
         (wake != Instant::NEVER && is_timed).then_some(wake)
     }
@@ -351,7 +288,7 @@ impl<Out, In> Endpoint<Out, In> {
     /// Does what is due; harmless at any time.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.observe(now);
-        self.settle();
+        self.sender.settle(&mut self.common);
         if now >= self.common.alarms().wake() {
             self.do_what_is_due(now);
         }
@@ -363,21 +300,15 @@ impl<Out, In> Endpoint<Out, In> {
     #[inline(always)]
     #[must_use]
     pub fn state(&self) -> State<'_> {
-        let has_waiting = |(from, _): (u32, _)| {
-            let path = self.paths.get(from as usize);
-            path.is_some_and(|path| path.waiting.len() > 0)
-        };
         let has_grants = self.receiver.has_grants() && !self.common.has(Bug::LeaveGrants);
         State {
             has_events: self.common.has_events(),
             is_pressed: self.common.has_answers()
                 || has_grants
-                || !self.ready.is_empty()
+                || self.sender.has_ready()
                 || self.receiver.has_acks()
-                || self.unsettled.is_some_and(has_waiting),
-            is_quiet: self.outgoing.len() == 0
-                && !self.common.has_answers()
-                && !self.receiver.owes(),
+                || self.sender.waits_to_settle(),
+            is_quiet: self.sender.is_idle() && !self.common.has_answers() && !self.receiver.owes(),
             next_timeout: self.next_timeout(),
             counters: self.common.counters(),
         }
@@ -395,25 +326,6 @@ impl<Out, In> Endpoint<Out, In> {
     #[must_use]
     pub fn incoming(&mut self) -> IncomingMessages<'_, Out, In> {
         IncomingMessages(self)
-    }
-
-    fn enter_outgoing(&mut self, message: Outgoing<Out>) -> Key {
-        let to = message.to;
-        let shape = message.shape(self.common.config().packet_bytes);
-        let key = self.outgoing.insert(message);
-        // A message that goes unasked is acknowledged by its number alone, unless it is held or
-        // something of it gets lost (rule K).
-        if !self.common.config().is_unasked(shape) {
-            self.enter_name(key.index);
-        }
-        if self.paths[to as usize].waiting.len() == 0 && self.has_room(key.index) {
-            self.admit(key.index);
-        } else {
-            let path = &mut self.paths[to as usize];
-            path.waiting.push_back(&mut self.outgoing, key.index);
-            self.settle();
-        }
-        key
     }
 
     /// Notices that this node slept: longer than until its next timer.
@@ -439,19 +351,80 @@ impl<Out, In> Endpoint<Out, In> {
         self.common.timeouts_mut().awake_since = now;
         if slept_ns > self.lost_after_ns / 2 && !self.common.has(Bug::BlamePeersForPause) {
             self.common.counts().own_pauses += 1;
-            self.start_timers_anew(now);
+            self.sender.start_timers_anew(&mut self.common, now);
         }
     }
 
-    /// Where an outgoing message may be found by the lists of paper §3.4.
-    // Rule P15.
-    fn list_of(&mut self, place: Place, to: u32) -> &mut List {
-        let path = &mut self.paths[to as usize];
-        match place {
-            Place::Waiting => &mut path.waiting,
-            Place::Pending => &mut path.pending,
-            Place::Held => &mut path.held,
-            Place::Sending => &mut self.sending,
+    /// A packet as it leaves: with the acknowledgement, and counted.
+    #[inline]
+    fn seal(&mut self, to: u32, mut header: Header, bits: Bits) -> Transmit {
+        header.ack = self.receiver.acknowledge(&self.common, to);
+        self.common.seal(to, header, bits)
+    }
+
+    /// The next packet of an outgoing message.
+    fn transmit_ready(&mut self, now: Instant) -> Option<Transmit> {
+        let receiver = &mut self.receiver;
+        let ack = |common: &Common<Out, In>, to| receiver.acknowledge(common, to);
+        self.sender.transmit_ready(&mut self.common, now, ack)
+    }
+
+    /// Looks at the timers that are due, and at no others. There are two schedules, one of paths
+    /// and one of messages in `sending`. A timer is lowered when something is due earlier, and
+    /// never raised: one that rings too early is set anew.
+    fn do_what_is_due(&mut self, now: Instant) {
+        self.common.timeouts_mut().spread_anew();
+        self.receiver.forget_expired(&mut self.common, now);
+        while let Some(to) = self.common.alarms_mut().next_path(now) {
+            self.tick_path(to, now);
         }
+        while let Some(index) = self.common.alarms_mut().next_message(now) {
+            if let Some(lost) = self.sender.tick_sending(&mut self.common, index, now) {
+                self.lose(lost);
+            }
+        }
+        let expiry = self.receiver.first_expiry(&self.common);
+        self.common.alarms_mut().begin_anew(expiry);
+    }
+
+    fn tick_path(&mut self, to: u32, now: Instant) {
+        let Self {
+            sender,
+            receiver,
+            common,
+            ..
+        } = self;
+        if sender.is_lost_by_silence(common, to, now) {
+            self.lose(to);
+            return;
+        }
+        receiver.tick_ack(to, now);
+        sender.tick_pending(common, to, now);
+        sender.tick_held(common, to, now);
+        let silent = sender.silence_ends(to);
+        let due = self.path_due(to);
+        debug_assert!(due > now, "what is due has been done");
+        // The layer below may have no room for what is to go again.
+        self.common.alarms_mut().time_path(to, due.min(silent));
+    }
+
+    /// The first thing due on a path: its oldest first packet, its held messages, or the
+    /// acknowledgement that is owed there.
+    fn path_due(&self, to: u32) -> Instant {
+        let due = self.sender.path_due(&self.common, to);
+        due.min(self.receiver.ack_due(&self.common, to))
+    }
+
+    /// Frees everything that has to do with a peer that is gone.
+    #[cold]
+    fn lose(&mut self, peer: u32) {
+        let unsent = self.sender.lose(peer);
+        let unfinished = self.receiver.lose(peer);
+        self.common.drop_answers(peer);
+        self.common.raise(Event::Lost {
+            node: NodeId(peer),
+            unsent,
+            unfinished,
+        });
     }
 }

@@ -4,12 +4,9 @@ use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
 
 use super::Endpoint;
-use super::queues::HALF_CIRCLE;
 use crate::config::Config;
 use crate::counters::Counters;
-use crate::ids::{Key, NodeId, OutgoingId};
-use crate::outgoing::{Outgoing, Place};
-use crate::peer::Path;
+use crate::ids::{NodeId, OutgoingId};
 use crate::schedule::Schedule;
 use crate::slab::Slab;
 use crate::table::Table;
@@ -45,7 +42,7 @@ impl<Out, In> Endpoint<Out, In> {
             (digest ^ u64::from(number)).wrapping_mul(0x0000_0100_0000_01b3)
         };
         Survey {
-            outgoing: self.outgoing.len(),
+            outgoing: self.sender.live_msg_ids().len(),
             incoming_live,
             incoming_done,
             outstanding,
@@ -63,45 +60,12 @@ impl<Out, In> Endpoint<Out, In> {
     /// runs for it or for the one it waits for, and no acknowledgement waits to be looked at.
     #[must_use]
     pub fn stranded(&self) -> Option<OutgoingId> {
-        let queued = |key: &&Key| self.outgoing.find(**key).is_some();
-        // What comes after each step looks at each message only once.
-        let is_settled = self.unsettled.is_none();
         let wake = self.next_timeout().unwrap_or(Instant::NEVER);
-        let runs =
-            |at: Instant, timer: Instant| at != Instant::NEVER && timer <= at && wake <= timer;
-        let stands = |index: u32, message: &Outgoing<Out>| {
-            let path = &self.paths[message.to as usize];
-            let of_path = || self.common.alarms().of_path(message.to);
-            let moves = |index: u32| {
-                let oldest = &self.outgoing[index];
-                oldest.ready || runs(oldest.deadline, of_path())
-            };
-            match message.place {
-                Place::Sending => {
-                    !message.ready
-                        && !runs(message.deadline, self.common.alarms().of_message(index))
-                }
-                Place::Held => !message.ready && !runs(path.held_due, of_path()),
-                // The oldest one is timed, and those behind it wait for its end (rules P12, M).
-                Place::Pending | Place::Waiting => !path.pending.head().is_some_and(moves),
-            }
-        };
-        let (mut ready, mut stranded) = (0, None);
-        for (index, message) in self.outgoing.iter() {
-            ready += usize::from(message.ready);
-            if is_settled && stranded.is_none() && stands(index, message) {
-                stranded = Some(index);
-            }
-        }
-        assert_eq!(
-            self.ready.iter().filter(queued).count(),
-            ready,
-            "queued once each"
-        );
+        let (is_settled, stranded) = self.sender.stranded(&self.common, wake);
         if is_settled {
             self.check_timers();
         }
-        Some(OutgoingId(self.outgoing.key(stranded?)))
+        stranded
     }
 
     /// No timer rings too late, and the peers that are owed an acknowledgement are known.
@@ -125,13 +89,11 @@ impl<Out, In> Endpoint<Out, In> {
     #[must_use]
     pub fn state_bytes(&self) -> (usize, usize) {
         let (from_peers, incoming) = self.receiver.bytes();
+        let (to_peers, outgoing) = self.sender.bytes();
         let timers = self.common.alarms().bytes_of_paths();
         let numbers = size_of_val(self.common.all_numbers());
-        let peers = numbers + from_peers + size_of_val(&*self.paths) + timers;
-        let outgoing = self.outgoing.bytes()
-            + self.outgoing_at.bytes()
-            + self.ready.capacity() * size_of::<Key>();
         let queues = self.common.bytes();
+        let peers = numbers + from_peers + to_peers + timers;
         (peers, size_of::<Self>() + incoming + outgoing + queues)
     }
 
@@ -145,17 +107,12 @@ impl<Out, In> Endpoint<Out, In> {
     /// The names of all outgoing messages that have not ended.
     #[must_use]
     pub fn live_msg_ids(&self) -> Vec<u32> {
-        self.outgoing.iter().map(|(_, m)| m.msg_id).collect()
+        self.sender.live_msg_ids()
     }
 
     /// Goes on as if `count` messages had been sent and had ended, to test the wrap of msgID.
     pub fn skip_msg_ids(&mut self, count: u64) {
-        let halves = |ids: u64| ids.div_ceil(HALF_CIRCLE.into());
-        let first = u64::from(self.next_msg_id);
-        if halves(first) != halves(first + count) {
-            self.enter_all_names();
-        }
-        self.next_msg_id = self.next_msg_id.wrapping_add(count as u32);
+        self.sender.skip_msg_ids(count);
     }
 
     /// Puts the given numbers in the place of those kept for `peer`, to test the wrap.
@@ -178,36 +135,6 @@ impl Hash for Timeouts {
 
 impl Hash for Counters {
     fn hash<H: Hasher>(&self, _: &mut H) {}
-}
-
-impl Hash for Path {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        let Self {
-            waiting,
-            pending,
-            held,
-            held_due,
-            silent_since,
-            heard_at: _,
-            repeated_at: _,
-            round_trip: _,
-            backoff: _,
-            held_backoff: _,
-            suspects,
-            suspects_due,
-            pending_bytes,
-            unasked_bytes,
-            unasked,
-            acked,
-            answered,
-            lost,
-        } = self;
-        pending_bytes.hash(state);
-        (unasked_bytes, unasked, acked, answered).hash(state);
-        (waiting, pending, held, held_due).hash(state);
-        (suspects, suspects_due).hash(state);
-        (silent_since, lost).hash(state);
-    }
 }
 
 impl<T: Hash> Hash for Slab<T> {

@@ -49,7 +49,7 @@ impl<Out, In> Endpoint<Out, In> {
         if !self.fields_fit(header) {
             return Err(Dropped::Fields);
         }
-        if self.paths[from.0 as usize].lost {
+        if self.sender.is_lost(from.0) {
             return Err(Dropped::PeerLost);
         }
         Ok(())

@@ -16,6 +16,7 @@ pub use awaited::Awaited;
 pub(crate) use peers::FromPeer;
 
 use crate::bits::Bits;
+use crate::caps::Caps;
 use crate::common::Common;
 use crate::config::{Bug, Config};
 use crate::ids::{IncomingId, Key};
@@ -180,10 +181,13 @@ impl<In> Receiver<In> {
     }
 
     /// The acknowledgement on a packet that leaves for `to`: all messages of that peer with numbers
-    /// before it are accepted.
+    /// before it are accepted. Without this extension it is 0.
     // Rule K.
     #[inline]
     pub(crate) fn acknowledge<Out>(&mut self, common: &Common<Out, In>, to: u32) -> u32 {
+        if !common.caps().has(Caps::LAZY) {
+            return 0;
+        }
         let (next_in, messages) = (common.numbers(to).next_in, &self.store.messages);
         let from = &mut self.store.from;
         let ack = from.acceptable(messages, common.config(), (to, next_in));

@@ -1,8 +1,8 @@
 //! Measuring the round trip of a path by its answers (rule T): RFC 6298, with Karn's algorithm.
 
-use super::Endpoint;
-use crate::outgoing::states::State;
-use crate::peer::Path;
+use super::states::State;
+use super::{Sender, ToPeer};
+use crate::common::Common;
 use crate::time::Instant;
 
 /// The time that an answer measures.
@@ -34,31 +34,21 @@ impl Timing {
     }
 }
 
-impl<Out, In> Endpoint<Out, In> {
-    /// The time that the cumulative acknowledgement of a message measures.
-    #[inline]
-    pub(super) fn timing_of(&self, index: u32) -> Timing {
-        let message = &self.outgoing[index];
-        if !message.opened {
-            Timing::Unknown
-        } else if message.attempt == 0 && self.is_after_repeats(index) {
-            Timing::Exactly(message.sent_at)
-        } else {
-            Timing::Between {
-                first: message.measure.opened_at,
-                last: message.sent_at,
-            }
-        }
-    }
-
+impl<Out> Sender<Out> {
     /// An answer that names a message and echoes the attempt that it answers.
-    pub(super) fn measure(&mut self, index: u32, echo: u16, now: Instant) {
-        let message = &self.outgoing[index];
+    pub(super) fn measure<In>(
+        &mut self,
+        common: &mut Common<Out, In>,
+        index: u32,
+        echo: u16,
+        now: Instant,
+    ) {
+        let message = &self.queues.messages[index];
         let (to, sent_at) = (message.to, message.sent_at);
         if !message.opened {
             return;
         }
-        let shape = message.shape(self.common.config().packet_bytes);
+        let shape = message.shape(common.config().packet_bytes);
         // The end of a long message answers its last packet, if all was sent unscheduled.
         let is_sent = shape.is_short() || (message.attempt == 0 && message.next > shape.last_seq());
         let is_sure = match message.state {
@@ -68,7 +58,7 @@ impl<Out, In> Endpoint<Out, In> {
             _ => return,
         };
         let timing = match message.state {
-            _ if is_sure && message.attempt == echo && self.is_after_repeats(index) => {
+            _ if is_sure && message.attempt == echo && self.queues.is_after_repeats(index) => {
                 Timing::Exactly(sent_at)
             }
             State::Pending => Timing::Between {
@@ -77,13 +67,19 @@ impl<Out, In> Endpoint<Out, In> {
             },
             _ => Timing::Perhaps(sent_at),
         };
-        self.note_round_trip(to, timing, now);
+        self.note_round_trip(common, to, timing, now);
     }
 
     /// A CTS of a message with selective NAK that expects packet `expected` next.
-    pub(super) fn measure_block(&mut self, index: u32, expected: u32, now: Instant) {
-        let is_after_repeats = self.is_after_repeats(index);
-        let message = &mut self.outgoing[index];
+    pub(super) fn measure_block<In>(
+        &mut self,
+        common: &mut Common<Out, In>,
+        index: u32,
+        expected: u32,
+        now: Instant,
+    ) {
+        let is_after_repeats = self.queues.is_after_repeats(index);
+        let message = &mut self.queues.messages[index];
         let (to, sent_at) = (message.to, message.sent_at);
         let is_granted = message.state == State::Granted;
         let answers_last = is_granted && message.tries == 0 && expected == message.next;
@@ -103,14 +99,7 @@ impl<Out, In> Endpoint<Out, In> {
             } else {
                 Timing::Unknown
             };
-        self.note_round_trip(to, timing, now);
-    }
-
-    /// Returns true if a message went out after the last repetition of a first packet to its node.
-    /// The answer to an earlier message may have waited for that repetition.
-    pub(super) fn is_after_repeats(&self, index: u32) -> bool {
-        let message = &self.outgoing[index];
-        message.sent_at >= self.paths[message.to as usize].repeated_at
+        self.note_round_trip(common, to, timing, now);
     }
 
     /// Takes a measured time into account. If several packets may have been answered the timeout
@@ -118,14 +107,20 @@ impl<Out, In> Endpoint<Out, In> {
     /// trip. If no round trip was ever measured, or no wait is longer, the time since the first of
     /// them is the estimate.
     // Rule T.
-    pub(super) fn note_round_trip(&mut self, to: u32, timing: Timing, now: Instant) {
-        if timing.begins_before(self.common.timeouts().awake_since) {
+    pub(super) fn note_round_trip<In>(
+        &mut self,
+        common: &mut Common<Out, In>,
+        to: u32,
+        timing: Timing,
+        now: Instant,
+    ) {
+        if timing.begins_before(common.timeouts().awake_since) {
             return;
         }
-        let path = &mut self.paths[to as usize];
+        let path = &mut self.queues.to[to as usize];
         let is_known = path.round_trip.mean_ns().is_some();
         let taken_ns = |since: Instant| now.0.saturating_sub(since.0);
-        let is_in_time = |ns: u64| self.common.timeouts().is_in_time(&path.round_trip, ns);
+        let is_in_time = |ns: u64| common.timeouts().is_in_time(&path.round_trip, ns);
         let is_usual = |since| {
             let ns = taken_ns(since);
             is_known && is_in_time(ns) && ns >= path.round_trip.least_ns()
@@ -143,34 +138,35 @@ impl<Out, In> Endpoint<Out, In> {
             Timing::Between { last, .. } | Timing::Perhaps(last) | Timing::Hardly(last)
                 if is_usual(last) => {}
             Timing::Between { first, last } => {
-                if !self.note_unusual(to, (Some(first), last), now) {
+                if !self.note_unusual(common, to, (Some(first), last), now) {
                     return;
                 }
             }
             Timing::Perhaps(last) => {
-                if !self.note_unusual(to, (None, last), now) {
+                if !self.note_unusual(common, to, (None, last), now) {
                     return;
                 }
             }
             Timing::Unknown | Timing::Hardly(_) => return,
         }
-        self.paths[to as usize].backoff = 0;
+        self.queues.to[to as usize].backoff = 0;
     }
 
     /// Handles an answer at an unusual time, to a packet sent between `first` (if known) and
     /// `last`. Returns true if the estimate begins anew.
     // Rule T.
-    fn note_unusual(
+    pub(super) fn note_unusual<In>(
         &mut self,
+        common: &mut Common<Out, In>,
         to: u32,
         (first, last): (Option<Instant>, Instant),
         now: Instant,
     ) -> bool {
-        let Path {
+        let ToPeer {
             round_trip,
             backoff,
             ..
-        } = &mut self.paths[to as usize];
+        } = &mut self.queues.to[to as usize];
         let taken_ns = |since: Instant| now.0.saturating_sub(since.0);
         // A long path answers so soon after a repetition only by chance, and not so often.
         if round_trip.is_early_again(taken_ns(last)) {
@@ -179,11 +175,8 @@ impl<Out, In> Endpoint<Out, In> {
         }
         let is_known = round_trip.mean_ns().is_some();
         // An answer within a timeout of the last packet is no sign of a longer path.
-        let is_longer = self.common.timeouts().is_longest(round_trip, *backoff)
-            && !self
-                .common
-                .timeouts()
-                .is_in_time(round_trip, taken_ns(last));
+        let is_longer = common.timeouts().is_longest(round_trip, *backoff)
+            && !common.timeouts().is_in_time(round_trip, taken_ns(last));
         match first {
             Some(first) if !is_known || is_longer => {
                 round_trip.begin_at_most(taken_ns(first));

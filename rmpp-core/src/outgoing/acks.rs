@@ -1,15 +1,15 @@
 //! Cumulative acknowledgement (rule K): owing, sending and receiving it; and the gaps that it
 //! reports (rule O).
 
-use super::Endpoint;
 use super::round_trip::Timing;
+use super::states::{Action, Input};
 use super::wake::PROBES;
+use super::{Outgoing, Place, Sender};
 use crate::bits::Bits;
+use crate::common::Common;
 use crate::event::Event;
 use crate::ids::precedes;
 use crate::list::List;
-use crate::outgoing::states::{Action, Input};
-use crate::outgoing::{Outgoing, Place};
 use crate::packet::{Flags, Header, Kind, bits_of};
 use crate::time::Instant;
 use crate::timers::RoundTrip;
@@ -23,19 +23,25 @@ const SETTLING_NS: u64 = 200_000;
 /// longer, up to the timeout: each may be what makes the receiver acknowledge once more.
 const CHANCES: u16 = 2;
 
-impl<Out, In> Endpoint<Out, In> {
+impl<Out> Sender<Out> {
     /// Takes in the acknowledgement that every packet carries.
     // Rule K.
     #[inline]
-    pub(super) fn hear_ack(&mut self, from: u32, (header, bytes): (&Header, &[u8]), now: Instant) {
-        let acked = self.paths[from as usize].acked;
+    pub(crate) fn hear_ack<In>(
+        &mut self,
+        common: &mut Common<Out, In>,
+        from: u32,
+        (header, bytes): (&Header, &[u8]),
+        now: Instant,
+    ) {
+        let acked = self.queues.to[from as usize].acked;
         if header.ack != acked {
-            if precedes(self.common.numbers(from).next_out, header.ack) {
-                self.common.counts().acks_beyond += 1;
+            if precedes(common.numbers(from).next_out, header.ack) {
+                common.counts().acks_beyond += 1;
                 return;
             }
             if precedes(acked, header.ack) {
-                let path = &mut self.paths[from as usize];
+                let path = &mut self.queues.to[from as usize];
                 path.acked = header.ack;
                 // A CTS of long ago must not come round as a later one.
                 if precedes(path.answered, header.ack) {
@@ -45,12 +51,12 @@ impl<Out, In> Endpoint<Out, In> {
             }
         }
         if header.kind == Kind::MsgEnd && header.flags.has(Flags::GAP) {
-            self.settle();
-            self.repeat_missing(from, header.ack, bits_of(bytes), now);
+            self.settle(common);
+            self.repeat_missing(common, from, (header.ack, bits_of(bytes)), now);
         }
-        if precedes(header.ack, self.paths[from as usize].answered) {
-            self.settle();
-            self.repeat_blocking(from, header.ack, now);
+        if precedes(header.ack, self.queues.to[from as usize].answered) {
+            self.settle(common);
+            self.repeat_blocking(common, from, header.ack, now);
         }
     }
 
@@ -58,67 +64,85 @@ impl<Out, In> Endpoint<Out, In> {
     /// one: it lacks something of it too, and what asked for that was lost.
     // Rule R.
     #[cold]
-    fn repeat_blocking(&mut self, to: u32, ack: u32, now: Instant) {
-        let Some(index) = self.paths[to as usize].pending.head() else {
+    pub(super) fn repeat_blocking<In>(
+        &mut self,
+        common: &mut Common<Out, In>,
+        to: u32,
+        ack: u32,
+        now: Instant,
+    ) {
+        let Some(index) = self.queues.to[to as usize].pending.head() else {
             return;
         };
-        let message = &self.outgoing[index];
-        let is_short = message.shape(self.common.config().packet_bytes).is_short();
+        let message = &self.queues.messages[index];
+        let is_short = message.shape(common.config().packet_bytes).is_short();
         let is_it = message.msg_num == ack && !is_short;
-        if is_it && message.opened && !message.ready && self.is_settled(index, now) {
-            self.open_again(index);
+        if is_it && message.opened && !message.ready && self.is_settled(common, index, now) {
+            self.queues.open_again(index);
         }
     }
 
     /// First packets with numbers before `ack` have been accepted.
     // Rule K.
     #[inline(never)]
-    pub(super) fn complete_acked(&mut self, to: u32, ack: u32, now: Instant) {
+    pub(super) fn complete_acked<In>(
+        &mut self,
+        common: &mut Common<Out, In>,
+        to: u32,
+        ack: u32,
+        now: Instant,
+    ) {
         let (mut newest, mut left_at) = (Timing::Unknown, None);
-        let mut at = self.paths[to as usize].pending.head();
+        let mut at = self.queues.to[to as usize].pending.head();
         while let Some(index) = at {
-            let message = &self.outgoing[index];
+            let message = &self.queues.messages[index];
             if !precedes(message.msg_num, ack) {
                 break;
             }
-            at = List::after(&self.outgoing, index);
-            let step = message.step(Input::Accepted, self.common.config());
+            at = List::after(&self.queues.messages, index);
+            let step = message.step(Input::Accepted, common.config());
             let Some((state, action)) = step else {
                 continue;
             };
-            newest = self.timing_of(index);
+            newest = self.queues.timing_of(index);
             if action == Action::Complete {
-                left_at = left_at.max(self.take_out(index, Event::Sent));
+                left_at = left_at.max(self.take_out(common, index, Event::Sent));
             } else {
-                self.outgoing[index].state = state;
-                self.outgoing[index].opener_due = false;
-                self.promote(index, Place::Sending);
-                self.arm_if_idle(index, now);
+                self.queues.messages[index].state = state;
+                self.queues.messages[index].opener_due = false;
+                self.promote(common, index, Place::Sending);
+                self.arm_if_idle(common, index, now);
             }
         }
-        let path = &mut self.paths[to as usize];
+        let path = &mut self.queues.to[to as usize];
         if path.pending.len() == 0 {
             // The window of bytes is empty: nothing is left to ask for.
             path.unasked_bytes = 0;
         }
-        self.close_gap(to, left_at);
-        self.note_round_trip(to, newest, now);
+        self.close_gap(common, to, left_at);
+        self.note_round_trip(common, to, newest, now);
     }
 
     /// First packets that did not come though later ones did go out again; not those that have
     /// just been repeated.
     // Rule O.
-    fn repeat_missing(&mut self, to: u32, ack: u32, bits: Bits, now: Instant) {
+    pub(super) fn repeat_missing<In>(
+        &mut self,
+        common: &mut Common<Out, In>,
+        to: u32,
+        (ack, bits): (u32, Bits),
+        now: Instant,
+    ) {
         let highest = bits.highest().unwrap_or(0);
-        let mut each = self.paths[to as usize].pending.head();
+        let mut each = self.queues.to[to as usize].pending.head();
         while let Some(index) = each {
-            each = List::after(&self.outgoing, index);
+            each = List::after(&self.queues.messages, index);
             let Outgoing {
                 msg_num,
                 opened,
                 ready,
                 ..
-            } = self.outgoing[index];
+            } = self.queues.messages[index];
             let at = msg_num.wrapping_sub(ack);
             if precedes(msg_num, ack) {
                 continue;
@@ -131,9 +155,9 @@ impl<Out, In> Endpoint<Out, In> {
             }
             if bits.get(at) {
                 // It came early: its turn to be waited for begins now.
-                self.arm(index, now);
-            } else if self.is_settled(index, now) {
-                self.open_again(index);
+                self.arm(common, index, now);
+            } else if self.is_settled(common, index, now) {
+                self.queues.open_again(index);
             }
         }
     }
@@ -141,10 +165,15 @@ impl<Out, In> Endpoint<Out, In> {
     /// Returns true if a missing first packet was not repeated so recently that the report may have
     /// crossed it. A long message repeats all of its first block, so it takes two round trips.
     // Rule O. Rule T.
-    fn is_settled(&self, index: u32, now: Instant) -> bool {
-        let message = &self.outgoing[index];
-        let round_trip = &self.paths[message.to as usize].round_trip;
-        let is_short = message.shape(self.common.config().packet_bytes).is_short();
+    pub(super) fn is_settled<In>(
+        &self,
+        common: &Common<Out, In>,
+        index: u32,
+        now: Instant,
+    ) -> bool {
+        let message = &self.queues.messages[index];
+        let round_trip = &self.queues.to[message.to as usize].round_trip;
+        let is_short = message.shape(common.config().packet_bytes).is_short();
         let near_ns = settling_ns(round_trip, if is_short { 1 } else { 2 });
         let wait_ns = match message.attempt {
             0 => return true,
@@ -152,10 +181,24 @@ impl<Out, In> Endpoint<Out, In> {
             attempt => {
                 let tries = (attempt - CHANCES).min(PROBES.into()) as u8;
                 // Over a long path the timeout is shorter than two round trips.
-                near_ns.max(self.common.timeouts().before_probe_ns(round_trip, tries))
+                near_ns.max(common.timeouts().before_probe_ns(round_trip, tries))
             }
         };
         message.sent_at.plus_ns(wait_ns) <= now
+    }
+
+    /// Completes the messages that the last packet acknowledges; [`poll_event`](Self::poll_event)
+    /// returns their events. Returns true if there was an acknowledgement: there may be something
+    /// to transmit.
+    // Rule K.
+    #[inline(always)]
+    pub(crate) fn settle<In>(&mut self, common: &mut Common<Out, In>) -> bool {
+        let Some((from, at)) = self.unsettled.take() else {
+            return false;
+        };
+        let ack = self.queues.to[from as usize].acked;
+        self.complete_acked(common, from, ack, at);
+        true
     }
 }
 

@@ -1,8 +1,8 @@
 //! Asking after the messages that a peer holds (rule H): an answer may have been lost.
 
-use super::Endpoint;
+use super::{Place, Sender};
+use crate::common::Common;
 use crate::ids::later_attempt;
-use crate::outgoing::Place;
 use crate::time::Instant;
 
 /// The least number of held messages that are asked after at once, if there are as many.
@@ -14,11 +14,11 @@ const AT_MOST: u16 = 1024;
 /// answer that is most likely the second one.
 const SUSPECTS: u16 = 2;
 
-impl<Out, In> Endpoint<Out, In> {
+impl<Out> Sender<Out> {
     /// A message has become held. If few are held, the pace of the questions begins anew.
     // Rule H.
-    pub(super) fn ask_anew(&mut self, to: u32, now: Instant) {
-        let path = &mut self.paths[to as usize];
+    pub(super) fn ask_anew<In>(&mut self, common: &mut Common<Out, In>, to: u32, now: Instant) {
+        let path = &mut self.queues.to[to as usize];
         if path.held.len() == 1 {
             path.held_due = Instant::NEVER;
             path.suspects_due = Instant::NEVER;
@@ -26,9 +26,9 @@ impl<Out, In> Endpoint<Out, In> {
         }
         if path.held.len() <= AT_ONCE {
             path.held_backoff = 0;
-            let due = now.plus_ns(self.common.timeouts().wait_ns(&path.round_trip, 0));
+            let due = now.plus_ns(common.timeouts().wait_ns(&path.round_trip, 0));
             path.held_due = path.held_due.min(due);
-            self.common.alarms_mut().time_path(to, due);
+            common.alarms_mut().time_path(to, due);
         }
     }
 
@@ -36,78 +36,73 @@ impl<Out, In> Endpoint<Out, In> {
     /// its held messages. Answers to others may have been lost, more likely if this one was
     /// answered before.
     // Rule H.
-    pub(super) fn note_held_answered(&mut self, index: u32, attempt: u16, now: Instant) {
-        let message = &self.outgoing[index];
+    pub(super) fn note_held_answered<In>(
+        &mut self,
+        common: &mut Common<Out, In>,
+        index: u32,
+        attempt: u16,
+        now: Instant,
+    ) {
+        let message = &self.queues.messages[index];
         if message.place != Place::Held {
             return;
         }
         // No hold has come since it was asked after.
         let was_lost = later_attempt(attempt, message.held_at);
         let to = message.to;
-        let path = &mut self.paths[to as usize];
+        let path = &mut self.queues.to[to as usize];
         path.suspects = if was_lost {
             (path.suspects + SUSPECTS).min(AT_MOST)
         } else {
             path.suspects.max(SUSPECTS)
         };
-        let due = now.plus_ns(self.common.timeouts().wait_ns(&path.round_trip, 0));
+        let due = now.plus_ns(common.timeouts().wait_ns(&path.round_trip, 0));
         path.suspects_due = path.suspects_due.min(due);
-        self.common.alarms_mut().time_path(to, due);
+        common.alarms_mut().time_path(to, due);
     }
 
     /// Asks after held messages, in turn and more and more seldom: an answer may have been lost.
     // Rule H.
-    pub(super) fn tick_held(&mut self, to: u32, now: Instant) {
-        let path = &mut self.paths[to as usize];
+    pub(crate) fn tick_held<In>(&mut self, common: &mut Common<Out, In>, to: u32, now: Instant) {
+        let path = &mut self.queues.to[to as usize];
         let count = path.held.len();
         if count == 0 {
             return;
         }
         if path.held_due <= now {
             path.held_due = now.plus_ns(
-                self.common
+                common
                     .timeouts()
                     .wait_ns(&path.round_trip, path.held_backoff),
             );
             path.held_backoff = path.held_backoff.saturating_add(1);
-            self.ask_after_held(to, (count / 4).clamp(AT_ONCE, AT_MOST.into()));
+            self.queues.ask_after_held(
+                common.config(),
+                to,
+                (count / 4).clamp(AT_ONCE, AT_MOST.into()),
+            );
         }
-        self.tick_suspects(to, now);
+        self.tick_suspects(common, to, now);
     }
 
     /// Asks after the suspects: held messages whose answers may be lost. Half as many follow the
     /// next time, because the questions may be lost too.
     // Rule H.
-    fn tick_suspects(&mut self, to: u32, now: Instant) {
-        let path = &mut self.paths[to as usize];
+    pub(super) fn tick_suspects<In>(
+        &mut self,
+        common: &mut Common<Out, In>,
+        to: u32,
+        now: Instant,
+    ) {
+        let path = &mut self.queues.to[to as usize];
         if path.suspects_due <= now {
             let turns = path.suspects.into();
             path.suspects /= 2;
             path.suspects_due = match path.suspects {
                 0 => Instant::NEVER,
-                _ => now.plus_ns(self.common.timeouts().wait_ns(&path.round_trip, 0)),
+                _ => now.plus_ns(common.timeouts().wait_ns(&path.round_trip, 0)),
             };
-            self.ask_after_held(to, turns);
+            self.queues.ask_after_held(common.config(), to, turns);
         }
-    }
-
-    /// Asks after the next held messages: `turns` of them, or all, or as many as a first-packet
-    /// window has room for.
-    // Rule H. Rule M.
-    fn ask_after_held(&mut self, to: u32, turns: usize) {
-        let mut held = self.paths[to as usize].held;
-        let mut bytes = 0;
-        for _ in 0..turns.min(held.len()) {
-            let index = held.head().expect("there are as many as turns");
-            let shape = self.outgoing[index].shape(self.common.config().packet_bytes);
-            bytes += self.charge_of(shape.first_bytes() as u64);
-            held.remove(&mut self.outgoing, index);
-            held.push_back(&mut self.outgoing, index);
-            self.open_again(index);
-            if bytes >= self.common.config().first_window_bytes {
-                break;
-            }
-        }
-        self.paths[to as usize].held = held;
     }
 }
