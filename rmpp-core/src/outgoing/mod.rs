@@ -387,8 +387,8 @@ impl<Out> Sender<Out> {
 #[cfg(feature = "simulated")]
 impl<Out> Sender<Out> {
     /// An outgoing message that nothing will ever move on: it has nothing to transmit, no timer
-    /// runs for it or for the one it waits for, and no acknowledgement waits to be looked at. `wake`
-    /// is when the endpoint wakes. Returns true first if no acknowledgement waits.
+    /// runs for it or for the one it waits for, and no acknowledgement waits to be looked at.
+    /// `wake` is when the endpoint wakes. Returns true first if no acknowledgement waits.
     pub(crate) fn stranded<In>(
         &self,
         common: &Common<Out, In>,
