@@ -24,8 +24,8 @@ shm=mpi-lite/src/transport/shm
 files_of() { # package
     case $1 in
     rmpp-core) echo "-f rmpp-core/src/**/*.rs -e **/survey.rs" ;;
-    mpi-lite) echo "-f $engine/matching/*.rs -f $engine/request.rs -f $engine/completion.rs" \
-        "-f $engine/receive.rs -f $engine/send.rs -e **/*tests.rs" \
+    mpi-lite) echo "-f $engine/inbox/matching/*.rs -f $engine/requests/*.rs" \
+        "-f $engine/lane/*.rs -e **/*tests.rs" \
         "-f $shm/ring.rs -f $shm/reply_slot.rs -f $shm/link.rs -f $shm/header.rs" ;;
     esac
 }

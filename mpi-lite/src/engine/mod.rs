@@ -5,88 +5,47 @@
 //! operations go on beside the program (`tasks`).
 
 mod at_site;
-mod attached;
-mod budget;
-mod buffering;
-mod channel;
-mod completion;
-mod delivery;
-mod describe;
-mod engine_messages;
 pub mod envelope;
-mod exchange;
-mod held;
-mod inquiry;
+mod inbox;
 mod lane;
-mod lead;
-#[cfg(test)]
-mod lead_tests;
-mod leftovers;
-mod lock;
-#[cfg(test)]
-mod lock_tests;
-mod loss;
-#[cfg(all(test, feature = "sim"))]
-mod loss_tests;
-pub mod matching;
-mod observer;
-mod operation;
-mod partitioned;
-mod parts;
-mod plan;
+mod outbox;
 mod ports;
 pub mod protocol;
-mod question;
-#[cfg(test)]
-mod question_tests;
-mod receive;
-mod request;
-mod room;
-mod runner;
-mod send;
-mod sends;
-mod shortcut;
-mod taken;
+mod report;
+mod requests;
 mod tasks;
-#[cfg(test)]
-mod tasks_tests;
 #[cfg(all(test, feature = "sim"))]
 mod tests;
-mod threads;
-mod ticker;
-mod unheard;
-mod wait;
-mod wait_policy;
-mod waiters;
-mod waits;
-mod wholes;
-mod withdraw;
+mod waiting;
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::sync::{Arc, Once};
 
+pub use at_site::exchange::Blocks;
 pub use at_site::{AtSite, agree, complain};
-pub use attached::{Attached, BUFFERED_OVERHEAD_BYTES, BufferOwner};
-pub use channel::{PartitionedReceive, PartitionedSend};
-pub use completion::{Any, Indexed, Tell};
-pub use exchange::Blocks;
-pub use inquiry::Launcher;
+pub use inbox::matching;
 pub use lane::{Counters, Lane, Survey};
-pub use leftovers::{CollectiveLeft, Leftovers, MessageLeft};
-use lock::Lock;
-pub use observer::{CollectiveEvent, Event, MessageEvent, MessageStep, Observer};
-pub use operation::{Array, Completion, Request, Status};
-pub use plan::{Make, Message, Plan, ReceivePlan, Recipe, SendPlan, Submissions, Submitted, Work};
+pub use outbox::attached::{Attached, BUFFERED_OVERHEAD_BYTES, BufferOwner};
 pub use ports::{Calls, OpenPort, Port};
-pub use tasks::{Job, TaskCall, TaskId};
-pub use ticker::{Ticker, tick};
-pub use wait_policy::WaitPolicy;
-pub use waits::{NameOfTag, Program, Subject};
+pub use report::inquiry::Launcher;
+pub use report::leftovers::{CollectiveLeft, Leftovers, MessageLeft};
+pub use report::observer::{CollectiveEvent, Event, MessageEvent, MessageStep, Observer};
+pub use report::waits::{NameOfTag, Program, Subject};
+pub use requests::channel::{PartitionedReceive, PartitionedSend};
+pub use requests::completion::{Any, Indexed, Tell};
+pub use requests::request::{Array, Completion, Request, Status};
+pub use tasks::book::{Job, TaskCall, TaskId};
+pub use tasks::plan::{
+    Make, Message, Plan, ReceivePlan, Recipe, SendPlan, Submissions, Submitted, Work,
+};
+use waiting::lock::Lock;
+pub use waiting::policy::WaitPolicy;
+pub use waiting::ticker::{Ticker, tick};
 
+use report::waits::Waits;
 use rustix::event::{EventfdFlags, eventfd};
-use tasks::Tasks;
-use waits::Waits;
+use tasks::book::Tasks;
 
 use crate::clock::Clock;
 use crate::node::Node;

@@ -7,9 +7,9 @@ use std::time::Duration;
 use rmpp_core::Config;
 use rmpp_sim::Faults;
 
-use super::matching::Pattern;
+use super::inbox::matching::Pattern;
 use super::ports::Port;
-use super::waits::Subject;
+use super::report::waits::Subject;
 use super::*;
 use crate::boot::state::{HeldMessage, MessageKind, Operation, Peer, ThreadState, Wanted};
 use crate::clock::{Clock, Instant};

@@ -136,7 +136,7 @@ struct Crate {
     handed_on: BTreeMap<Name, Name>,
 }
 
-/// The module that a file is: `engine/matching/mod.rs` is `engine::matching`.
+/// The module that a file is: `engine/inbox/mod.rs` is `engine::inbox`.
 fn module_of(file: &str) -> Name {
     let path = file.trim_end_matches(".rs").trim_end_matches("/mod");
     path.split('/').map(str::to_owned).collect()

@@ -4,11 +4,11 @@ use crate::source::files_of;
 
 /// The only files that call `Span::held`.
 const LENDERS: [&str; 5] = [
-    "engine/matching/body.rs",
-    "engine/partitioned.rs",
-    "engine/send.rs",
-    "engine/taken.rs",
-    "engine/withdraw.rs",
+    "engine/inbox/matching/body.rs",
+    "engine/lane/send.rs",
+    "engine/lane/taken.rs",
+    "engine/lane/withdraw.rs",
+    "engine/requests/partitioned.rs",
 ];
 
 #[test]

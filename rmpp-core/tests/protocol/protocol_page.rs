@@ -530,9 +530,9 @@ lib ids.rs OWN context of `MPI_COMM_SELF`
 lib ids.rs FIRST_FREE first context of the program's communicators
 lib ids.rs ENGINES context of messages between the libraries
 lib engine/envelope.rs SYNCHRONOUS flag of a synchronous send
-lib engine/engine_messages.rs QUESTION source of a question: is this send to be cancelled?
-lib engine/engine_messages.rs MATCHED source of the answer that it is not dropped
-lib engine/engine_messages.rs DROPPED source of the answer that it is dropped
+lib engine/lane/engine_messages.rs QUESTION source of a question: is this send to be cancelled?
+lib engine/lane/engine_messages.rs MATCHED source of the answer that it is not dropped
+lib engine/lane/engine_messages.rs DROPPED source of the answer that it is dropped
 boot protocol.rs PROTOCOL version of the messages between rank and launcher
 boot protocol.rs CARD_MAX bytes of the longest card
 boot protocol.rs FRAME_MAX bytes of the longest frame to a rank

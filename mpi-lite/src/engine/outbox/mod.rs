@@ -1,0 +1,4 @@
+//! Messages on their way out.
+
+pub(crate) mod attached;
+pub(crate) mod sends;

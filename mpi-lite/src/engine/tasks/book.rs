@@ -1,0 +1,325 @@
+//! Operations that go on beside the program: futures, polled when a request of theirs has finished.
+//!
+//! A task owns requests, never the lane. It puts its sends and receives into its [`Submissions`].
+//! The thread that holds the lane starts them, and puts their results there. A task is polled with
+//! the lane unlocked, since it may run an operator of the program. One thread at a time polls: a
+//! thread of the program that waits or tests, or the ticker. The ticker polls no task that calls
+//! the program.
+//!
+//! There are two locks, the lane's and the one here; a thread that takes both takes the lane's
+//! first. Decision 0042.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{self, Poll, Waker};
+
+use parking_lot::Mutex;
+
+use crate::engine::lane::Lane;
+use crate::engine::requests::operation::Requests;
+use crate::engine::requests::request::{Request, Status};
+use crate::engine::tasks::plan::{Plan, Submission, Submissions, Work};
+use crate::error::Result;
+use crate::ids::Context;
+use crate::slab::Slab;
+
+impl Submissions {
+    /// Starts what was submitted and collects what has ended. Returns true if anything has ended.
+    fn serve(&self, lane: &mut Lane, task: u32) -> bool {
+        let mut has_ended = false;
+        for submission in self.0.lock().iter_mut() {
+            if let Submission::Wanted(plan) = submission {
+                *submission = match lane.start_for_task(plan, task) {
+                    Ok(request) => Submission::Started(request),
+                    Err(error) => Submission::Over(Err(error)),
+                };
+                has_ended |= matches!(submission, Submission::Over(_));
+            }
+            if let Submission::Unwanted(request) = *submission {
+                *submission = match lane.cancel(request) {
+                    Ok(()) => Submission::Started(request),
+                    Err(error) => Submission::Over(Err(error)),
+                };
+            }
+            if let Submission::Started(request) = *submission
+                && let Some(ended) = lane.take(Some(request)).transpose()
+            {
+                *submission = Submission::Over(ended);
+                has_ended = true;
+            }
+        }
+        has_ended
+    }
+}
+
+/// The name of a task. It is stale once the task has ended.
+#[derive(Clone, Copy, Debug)]
+pub struct TaskId {
+    number: u32,
+    serial: u64,
+}
+
+/// How far a task is.
+enum Stage {
+    /// To be polled for the first time.
+    New(Work),
+    /// It waits for what it has submitted.
+    Waiting(Work),
+    /// A thread polls it.
+    Polled,
+    /// It is over, and its request is still to be finished.
+    Ended(Result<()>),
+}
+
+struct Task {
+    stage: Stage,
+    submissions: Submissions,
+    /// The request of the program.
+    request: Request,
+    calls_program: bool,
+    call: TaskCall,
+    /// Of the communicator.
+    context: Context,
+    serial: u64,
+    /// It is in the queue of tasks that may be able to go on.
+    is_due: bool,
+    /// The task that begins when this one has ended.
+    follower: Option<u32>,
+}
+
+#[derive(Default)]
+struct Book {
+    tasks: Slab<Task>,
+    due: VecDeque<u32>,
+    next_serial: u64,
+    /// A thread polls tasks.
+    is_running: bool,
+}
+
+/// All tasks of an engine.
+#[derive(Default)]
+pub(crate) struct Tasks {
+    book: Mutex<Book>,
+    /// A task may be able to go on. Read without the lock. A thread that sets it looks for sleepers
+    /// after that, and a thread that is about to sleep says so and then reads it: so that one of
+    /// the two sees the other, all of this is in one order (`SeqCst`).
+    has_due: AtomicBool,
+}
+
+impl fmt::Debug for Tasks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let book = self.book.lock();
+        let (tasks, due) = (book.tasks.len(), book.due.len());
+        let mut shown = f.debug_struct("Tasks");
+        shown.field("tasks", &tasks).field("due", &due).finish()
+    }
+}
+
+/// The kind of thread that polls tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Runner {
+    Program,
+    Ticker,
+}
+
+impl Book {
+    fn note_due(&mut self, number: u32) {
+        if let Some(task) = self.tasks.get_mut(number)
+            && !task.is_due
+        {
+            task.is_due = true;
+            self.due.push_back(number);
+        }
+    }
+
+    /// Takes the next task off the queue that `runner` may poll.
+    fn next(&mut self, runner: Runner) -> Option<u32> {
+        let tasks = &self.tasks;
+        let is_for = |&number: &u32| {
+            let task = tasks.get(number).expect("what is due has not ended");
+            runner == Runner::Program || !task.calls_program
+        };
+        let place = self.due.iter().position(is_for)?;
+        let number = self.due.remove(place)?;
+        let task = self.tasks.get_mut(number).expect("just found");
+        task.is_due = false;
+        Some(number)
+    }
+
+    /// Does for a task what needs the lane. Returns its future if it must be polled.
+    fn serve(&mut self, lane: &mut Lane, number: u32) -> Option<Work> {
+        let task = self.tasks.get_mut(number).expect("it has not ended");
+        match core::mem::replace(&mut task.stage, Stage::Polled) {
+            Stage::New(work) => {
+                lane.watch()
+                    .note_collective(false, task.call.tag, task.context);
+                Some(work)
+            }
+            Stage::Waiting(work) if task.submissions.serve(lane, number) => Some(work),
+            Stage::Ended(result) => {
+                let (request, follower) = (task.request, task.follower);
+                lane.watch()
+                    .note_collective(true, task.call.tag, task.context);
+                self.tasks.discard(number);
+                lane.task_requests()
+                    .finish(request, Status::EMPTY, result.err());
+                if let Some(follower) = follower {
+                    self.note_due(follower);
+                }
+                None
+            }
+            same => {
+                task.stage = same;
+                None
+            }
+        }
+    }
+}
+
+impl Tasks {
+    /// Returns true if a task may be able to go on that no thread polls.
+    #[inline]
+    pub(crate) fn has_due(&self) -> bool {
+        self.has_due.load(Ordering::SeqCst)
+    }
+
+    /// Enters a new task. It begins when `after` has ended, or at once if there is none.
+    pub(crate) fn enter(&self, request: Request, job: Job, after: Option<TaskId>) -> TaskId {
+        let book = &mut *self.book.lock();
+        let serial = book.next_serial;
+        book.next_serial += 1;
+        let number = book.tasks.insert(Task {
+            stage: Stage::New(job.work),
+            submissions: job.submissions,
+            request,
+            calls_program: job.calls_program,
+            call: job.call,
+            context: job.context,
+            serial,
+            is_due: false,
+            follower: None,
+        });
+        let before = after.and_then(|id| {
+            let task = book.tasks.get_mut(id.number);
+            task.filter(|task| task.serial == id.serial)
+        });
+        match before {
+            Some(before) => before.follower = Some(number),
+            None => {
+                book.note_due(number);
+                self.has_due.store(true, Ordering::SeqCst);
+            }
+        }
+        TaskId { number, serial }
+    }
+
+    /// The collective for which the program has this request.
+    pub(crate) fn call_of(&self, request: Request) -> Option<TaskCall> {
+        let book = self.book.lock();
+        let found = book.tasks.iter().find(|(_, task)| task.request == request);
+        found.map(|(_, task)| task.call)
+    }
+
+    /// Makes this thread poll, unless another one does. Returns true if it polls.
+    pub(crate) fn begin(&self) -> bool {
+        let book = &mut *self.book.lock();
+        !core::mem::replace(&mut book.is_running, true)
+    }
+
+    /// Returns the next task to be polled, and its future. `None`: this thread polls no more.
+    pub(crate) fn next(&self, lane: &mut Lane, runner: Runner) -> Option<(u32, Work)> {
+        let book = &mut *self.book.lock();
+        loop {
+            for number in lane.task_requests().drain_woken() {
+                book.note_due(number);
+            }
+            let Some(number) = book.next(runner) else {
+                self.end(book);
+                return None;
+            };
+            if let Some(work) = book.serve(lane, number) {
+                return Some((number, work));
+            }
+        }
+    }
+
+    fn end(&self, book: &mut Book) {
+        book.is_running = false;
+        self.has_due.store(!book.due.is_empty(), Ordering::SeqCst);
+    }
+
+    /// Stops polling by this thread before all is done.
+    pub(crate) fn leave(&self) {
+        self.end(&mut self.book.lock());
+    }
+
+    /// Polls a task. The next thread that holds the lane serves it.
+    pub(crate) fn poll(&self, number: u32, mut work: Work) {
+        let polled = work
+            .as_mut()
+            .poll(&mut task::Context::from_waker(Waker::noop()));
+        let stage = match polled {
+            Poll::Pending => Stage::Waiting(work),
+            Poll::Ready(result) => {
+                // Dropped here, with no lock held: it may own much.
+                drop(work);
+                Stage::Ended(result)
+            }
+        };
+        let book = &mut *self.book.lock();
+        book.tasks.get_mut(number).expect("it has not ended").stage = stage;
+        book.note_due(number);
+    }
+}
+
+/// The collective that a task carries out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskCall {
+    /// The tag of its messages, which names it.
+    pub tag: i32,
+    /// Its number among the nonblocking collectives of its communicator; 0 of a persistent one.
+    pub number: u32,
+}
+
+/// A task to be started.
+pub struct Job {
+    /// Of the communicator to which its request belongs.
+    pub context: Context,
+    /// It may call functions of the program.
+    pub calls_program: bool,
+    /// The collective that it is.
+    pub call: TaskCall,
+    /// Where its future submits operations.
+    pub submissions: Submissions,
+    /// The future itself.
+    pub work: Work,
+}
+
+impl fmt::Debug for Job {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Job");
+        shown
+            .field("context", &self.context)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Lane {
+    /// The requests, for tasks.
+    #[inline(always)]
+    pub(crate) fn task_requests(&mut self) -> &mut Requests {
+        &mut self.delivery.requests
+    }
+
+    /// Starts what a task has submitted.
+    fn start_for_task(&mut self, plan: &Plan, task: u32) -> Result<Request> {
+        let request = match plan {
+            Plan::Send(plan) => self.send(plan)?,
+            Plan::Receive(plan) => self.receive(plan.clone()),
+            Plan::Task(_) | Plan::Partitioned(_) => unreachable!("a task submits messages"),
+        };
+        self.task_requests().give_to_task(request, task);
+        Ok(request)
+    }
+}

@@ -1,0 +1,294 @@
+//! Which thread polls a task and when, and what becomes of the task's submissions.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::config::Settings;
+use crate::data::{Area, Basic, Buffer, Datatype};
+use crate::engine::inbox::matching::Pattern;
+use crate::engine::*;
+use crate::error::{Cause, Result};
+use crate::ids::{Context, Mode};
+use crate::transport::{Link, Links, Loopback, PeerId};
+
+fn engine() -> Arc<Engine> {
+    let own = Link::Loopback(Loopback::new(PeerId(0)));
+    let lane = Lane::new(
+        PeerId(0),
+        Links::new(own, None, None),
+        Settings::default(),
+        vec!["here".into()],
+    );
+    Engine::new(lane, Clock::start(), WaitPolicy::of(1, 1)).unwrap()
+}
+
+fn job(
+    calls_program: bool,
+    submissions: Submissions,
+    work: impl Future<Output = Result<()>> + Send + 'static,
+) -> Job {
+    Job {
+        context: Context::WORLD,
+        calls_program,
+        call: TaskCall { tag: 1, number: 1 },
+        submissions,
+        work: Box::pin(work),
+    }
+}
+
+fn send(body: &mut [u8]) -> Plan {
+    Plan::Send(SendPlan {
+        to: Some(PeerId(0)),
+        context: Context::WORLD.nonblocking(),
+        source: 0,
+        tag: 1,
+        mode: Mode::Standard,
+        area: Buffer::of_bytes(body).area().unwrap(),
+    })
+}
+
+fn receive(room: &mut [u8]) -> Plan {
+    Plan::Receive(ReceivePlan {
+        pattern: Some(Pattern {
+            context: Context::WORLD.nonblocking(),
+            source: Some(0),
+            tag: None,
+        }),
+        area: Buffer::of_bytes(room).area().unwrap(),
+    })
+}
+
+/// A task that counts how often it has been polled for the first time.
+fn counting(count: &Arc<AtomicUsize>) -> impl Future<Output = Result<()>> + Send + 'static {
+    let count = Arc::clone(count);
+    async move {
+        count.fetch_add(1, Ordering::SeqCst);
+        Ok(())
+    }
+}
+
+#[test]
+fn the_ticker_polls_no_task_that_calls_the_program() {
+    let (engine, count) = (engine(), Arc::new(AtomicUsize::new(0)));
+    let enter = |calls_program| {
+        let job = job(calls_program, Submissions::default(), counting(&count));
+        engine.enter_task(job, None).0
+    };
+    let (theirs, ours) = (enter(true), enter(false));
+    let tick = || engine.advance_as_ticker(engine.lane.visit().unwrap());
+    assert!(tick());
+    assert!(!tick());
+    let is_over = |request| {
+        engine
+            .with(|lane| lane.peek(Some(request)))
+            .unwrap()
+            .is_some()
+    };
+    assert!(is_over(ours) && !is_over(theirs));
+    assert_eq!(count.load(Ordering::SeqCst), 1);
+    engine.run_tasks();
+    assert!(is_over(theirs));
+}
+
+#[test]
+fn a_task_that_comes_after_another_one_begins_when_that_has_ended() {
+    let (engine, count, submissions) = (
+        engine(),
+        Arc::new(AtomicUsize::new(0)),
+        Submissions::default(),
+    );
+    let mut room = vec![0; 4];
+    let plan = receive(&mut room);
+    let waiting = {
+        let submissions = submissions.clone();
+        async move { submissions.submit(plan).await?.into_result().map(drop) }
+    };
+    let (first, id) = engine.enter_task(job(false, submissions, waiting), None);
+    let then = job(false, Submissions::default(), counting(&count));
+    let (second, _) = engine.enter_task(then, Some(id));
+    engine.run_tasks();
+    assert_eq!(count.load(Ordering::SeqCst), 0);
+    let Plan::Send(message) = send(&mut [1, 2, 3, 4]) else {
+        unreachable!("it is a send");
+    };
+    engine.with(|lane| lane.send(&message)).unwrap();
+    assert!(engine.wait(Some(second)).unwrap().error.is_none());
+    assert!(engine.wait(Some(first)).unwrap().error.is_none());
+    assert_eq!(room, [1, 2, 3, 4]);
+    // A name that is stale keeps nobody waiting.
+    let late = job(false, Submissions::default(), counting(&count));
+    let (third, _) = engine.enter_task(late, Some(id));
+    engine.run_tasks();
+    assert!(engine.wait(Some(third)).unwrap().error.is_none());
+    assert_eq!(count.load(Ordering::SeqCst), 2);
+}
+
+#[test]
+fn a_receive_is_taken_back_whether_it_has_begun_or_not() {
+    for begins in [false, true] {
+        let (engine, submissions) = (engine(), Submissions::default());
+        let (mut room, mut other, mut body) = (vec![0; 4], vec![0; 4], vec![1; 4]);
+        let (wanted, second, message) = (receive(&mut room), receive(&mut other), send(&mut body));
+        let work = {
+            let submissions = submissions.clone();
+            async move {
+                let unwanted = submissions.submit(wanted);
+                if begins {
+                    // Submitted together, so the receive is posted before this is over; it is not
+                    // matched, since its message is for the other communicator.
+                    let Plan::Send(mut message) = message.clone() else {
+                        unreachable!("it is a send");
+                    };
+                    message.context = Context::WORLD;
+                    submissions.submit(Plan::Send(message)).await?;
+                }
+                unwanted.withdraw();
+                let ended = unwanted.await?;
+                assert_eq!(ended.status.cancelled, begins);
+                let (received, sent) = (submissions.submit(second), submissions.submit(message));
+                received.await?;
+                sent.await.map(drop)
+            }
+        };
+        let (request, _) = engine.enter_task(job(false, submissions, work), None);
+        engine.run_tasks();
+        assert_eq!(engine.wait(Some(request)).unwrap().error, None);
+        assert_eq!((room, other), (vec![0; 4], vec![1; 4]));
+    }
+}
+
+#[test]
+fn the_error_of_a_task_is_the_error_of_its_request() {
+    let engine = engine();
+    let work = async { Err(Cause::NullBuffer.into()) };
+    let (request, _) = engine.enter_task(job(false, Submissions::default(), work), None);
+    engine.run_tasks();
+    let ended = engine.wait(Some(request)).unwrap();
+    assert_eq!(ended.error, Some(Cause::NullBuffer.into()));
+    assert_eq!(ended.context, Some(Context::WORLD));
+    assert!(ended.is_gone);
+}
+
+#[test]
+fn a_task_is_polled_by_a_call_that_tests() {
+    let (engine, submissions) = (engine(), Submissions::default());
+    let (mut room, mut body) = (vec![0; 2], vec![7; 2]);
+    let (plan, message) = (receive(&mut room), send(&mut body));
+    let work = {
+        let submissions = submissions.clone();
+        async move { submissions.submit(plan).await.map(drop) }
+    };
+    let (request, _) = engine.enter_task(job(false, submissions, work), None);
+    engine.run_tasks();
+    assert_eq!(engine.test(Some(request)), Ok(None));
+    let Plan::Send(message) = message else {
+        unreachable!("it is a send");
+    };
+    engine.with(|lane| lane.send(&message)).unwrap();
+    let done = engine.test(Some(request)).unwrap();
+    assert!(done.is_some_and(|done| done.error.is_none()));
+    assert_eq!(room, [7, 7]);
+    assert_eq!(engine.with(|lane| lane.survey().requests), 0);
+}
+
+#[test]
+fn a_task_that_is_dropped_while_its_receive_is_posted_leaves_its_memory_to_the_message() {
+    for (len, has_gaps) in [(4, false), (100_000, false), (4, true), (100_000, true)] {
+        let (engine, submissions) = (engine(), Submissions::default());
+        let gaps = Datatype::Basic(Basic::Byte).vector(len / 2, 1, 2).unwrap();
+        let room = match has_gaps {
+            true => Buffer::scratch(2, &gaps).unwrap(),
+            false => Buffer::zeroed(len as usize).unwrap(),
+        };
+        let (mut wanted, mut body) = (receive(&mut []), vec![7; len as usize]);
+        let (Plan::Receive(wanted_plan), message) = (&mut wanted, send(&mut body)) else {
+            unreachable!("it is a receive");
+        };
+        wanted_plan.area = room.area().unwrap();
+        let Plan::Send(message) = message else {
+            unreachable!("it is a send");
+        };
+        let other = SendPlan {
+            context: Context::WORLD,
+            ..message.clone()
+        };
+        // The task owns the memory, as a collective owns that of its partial results.
+        let task = {
+            let submissions = submissions.clone();
+            async move {
+                // Submitted together: it is posted when the send for the other communicator ends.
+                let _unawaited = submissions.submit(wanted);
+                submissions.submit(Plan::Send(other)).await?;
+                drop(room);
+                Ok(())
+            }
+        };
+        let elsewhere = ReceivePlan {
+            pattern: Some(Pattern {
+                context: Context::WORLD,
+                source: None,
+                tag: None,
+            }),
+            area: Area::EMPTY,
+        };
+        let _ = engine.with(|lane| lane.receive(elsewhere));
+        let (request, _) = engine.enter_task(job(false, submissions, task), None);
+        assert_eq!(engine.wait(Some(request)).unwrap().error, None);
+        // Miri sees a write into memory that is gone.
+        let sent = engine.with(|lane| lane.send(&message)).unwrap();
+        assert_eq!(engine.wait(Some(sent)).unwrap().error, None);
+        assert_eq!(engine.with(|lane| lane.survey().unexpected), 0, "{len}");
+    }
+}
+
+/// The program waits in MPI, and never sleeps, while the ticker polls a task that needs the lane: a
+/// new communicator opens its port. `is_more_due`: another task is due, for which the program stays
+/// awake.
+fn ticker_needs_the_lane(policy: WaitPolicy, is_more_due: bool) {
+    let own = Link::Loopback(Loopback::new(PeerId(0)));
+    let links = Links::new(own, None, None);
+    let lane = Lane::new(PeerId(0), links, Settings::default(), vec!["here".into()]);
+    let engine = Engine::new(lane, Clock::start(), policy).unwrap();
+    let (begins, begun) = std::sync::mpsc::channel();
+    let in_task = Arc::clone(&engine);
+    let work = async move {
+        begins.send(()).unwrap();
+        while in_task.turns.load(Ordering::Relaxed) < 3 {
+            std::thread::yield_now();
+        }
+        in_task.with(|lane| lane.survey());
+        Ok(())
+    };
+    let (request, _) = engine.enter_task(job(false, Submissions::default(), work), None);
+    std::thread::scope(|scope| {
+        scope.spawn(|| engine.advance_as_ticker(engine.lane.visit().unwrap()));
+        begun.recv().unwrap();
+        if is_more_due {
+            let count = Arc::default();
+            let other = job(false, Submissions::default(), counting(&count));
+            engine.enter_task(other, None);
+        }
+        assert!(engine.wait(Some(request)).unwrap().error.is_none());
+    });
+}
+
+#[test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a thread that may never end must not hold up the test"
+)]
+fn the_ticker_gets_the_lane_for_its_task_while_the_program_waits() {
+    for (policy, is_more_due) in [
+        (WaitPolicy::SPINNING, false),
+        (WaitPolicy::BLOCKING, true),
+        (WaitPolicy::of(4, 2), true),
+    ] {
+        let (ends, end) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            ticker_needs_the_lane(policy, is_more_due);
+            ends.send(()).unwrap();
+        });
+        let ended = end.recv_timeout(std::time::Duration::from_secs(60));
+        assert!(ended.is_ok(), "{policy:?}: the wait does not end");
+    }
+}
