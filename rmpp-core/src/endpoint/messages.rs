@@ -3,7 +3,6 @@
 
 use super::Endpoint;
 use crate::caps::Caps;
-use crate::common::Common;
 use crate::event::{Landing, Transmit};
 use crate::ids::{IncomingId, OutgoingId};
 use crate::incoming::Awaited;
@@ -29,12 +28,15 @@ impl<'a, Out, In> OutgoingMessages<'a, Out, In> {
     #[inline]
     #[must_use]
     pub fn first_packet(self, message: OutgoingId) -> Option<Transmit> {
-        let endpoint = self.0;
-        let receiver = &mut endpoint.receiver;
-        let ack = |common: &Common<Out, In>, to| receiver.acknowledge(common, to);
-        endpoint
-            .sender
-            .first_packet(&mut endpoint.common, message, ack)
+        let Endpoint {
+            sender,
+            receiver,
+            common,
+            ..
+        } = self.0;
+        let to = sender.goes_first(common.config(), message)?;
+        let ack = receiver.acknowledge(common, to);
+        Some(sender.first_packet(common, message, ack))
     }
 
     /// A packet that [`first_packet`](Self::first_packet) has given out is on its way. Until then
@@ -43,9 +45,7 @@ impl<'a, Out, In> OutgoingMessages<'a, Out, In> {
     pub fn note_sent(self, message: OutgoingId, now: Instant) {
         let endpoint = self.0;
         endpoint.observe(now);
-        endpoint
-            .sender
-            .note_sent(&mut endpoint.common, message, now);
+        endpoint.sender.note_sent(&mut endpoint.common, message);
     }
 
     /// Gives a message up: NULL goes out until the receiver has answered, then
@@ -78,7 +78,7 @@ impl<'a, Out, In> IncomingMessages<'a, Out, In> {
         let Endpoint {
             receiver, common, ..
         } = endpoint;
-        let has_landed = receiver.land(common, message, (landing, kept), now);
+        let has_landed = receiver.land(common, message, (landing, kept));
         has_landed.then(|| common.take_arrival(message)).flatten()
     }
 

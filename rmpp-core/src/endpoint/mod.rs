@@ -177,10 +177,9 @@ impl<Out, In> Endpoint<Out, In> {
         let Packet { header, head, .. } = packet;
         self.sender.note_heard(from, now);
         self.common.counts().received[header.kind.index()] += 1;
-        let outcome = self.dispatch(from, (header, head), now);
+        let outcome = self.dispatch(from, (header, head));
         if self.common.caps().has(Caps::LAZY) {
-            self.sender
-                .hear_ack(&mut self.common, from, (header, head), now);
+            self.sender.hear_ack(&mut self.common, from, (header, head));
         }
         outcome
     }
@@ -189,30 +188,23 @@ impl<Out, In> Endpoint<Out, In> {
         &mut self,
         from: u32,
         (header, bytes): (&Header, &[u8]),
-        now: Instant,
     ) -> Result<Placement, Dropped> {
         let answer = match header.kind {
             Kind::Rts | Kind::LastRts => {
                 return self.receiver.hear_opener(&mut self.common, header);
             }
             Kind::Data | Kind::StopData | Kind::LastData => {
-                return self.receiver.hear_data(&mut self.common, header, now);
+                return self.receiver.hear_data(&mut self.common, header);
             }
-            Kind::Null => self.receiver.hear_null(&mut self.common, header, now),
-            Kind::Gch if header.src == from => {
-                self.receiver.hear_gch(&mut self.common, header, now)
+            Kind::Null => self.receiver.hear_null(&mut self.common, header),
+            Kind::Gch if header.src == from => self.receiver.hear_gch(&mut self.common, header),
+            Kind::Gch => self.sender.hear_hold(&mut self.common, from, header),
+            Kind::Cts if self.common.caps().has(Caps::SNAK) => {
+                self.sender
+                    .hear_selective_cts(&mut self.common, from, (header, bits_of(bytes)))
             }
-            Kind::Gch => self.sender.hear_hold(&mut self.common, from, header, now),
-            Kind::Cts if self.common.caps().has(Caps::SNAK) => self.sender.hear_selective_cts(
-                &mut self.common,
-                from,
-                (header, bits_of(bytes)),
-                now,
-            ),
-            Kind::Cts => self.sender.hear_cts(&mut self.common, from, header, now),
-            Kind::MsgEnd | Kind::MsgDrop => {
-                self.sender.hear_end(&mut self.common, from, header, now)
-            }
+            Kind::Cts => self.sender.hear_cts(&mut self.common, from, header),
+            Kind::MsgEnd | Kind::MsgDrop => self.sender.hear_end(&mut self.common, from, header),
         };
         answer.map(|()| Placement::None)
     }
@@ -223,7 +215,7 @@ impl<Out, In> Endpoint<Out, In> {
     #[must_use]
     pub fn poll_transmit(&mut self, now: Instant, most: u32) -> Option<Transmit> {
         self.observe(now);
-        let mut transmit = self.transmit_next(now)?;
+        let mut transmit = self.transmit_next()?;
         if most > 1
             && transmit.offset > 0
             && let Some(OutgoingId(key)) = transmit.message
@@ -235,18 +227,18 @@ impl<Out, In> Endpoint<Out, In> {
         Some(transmit)
     }
 
-    fn transmit_next(&mut self, now: Instant) -> Option<Transmit> {
+    fn transmit_next(&mut self) -> Option<Transmit> {
         if let Some((to, header)) = self.common.next_answer() {
             return Some(self.seal(to, header, Bits::NONE));
         }
         if let Some((to, header, bits)) = self.receiver.next_cts(&mut self.common) {
             return Some(self.seal(to, header, bits));
         }
-        if let Some(transmit) = self.transmit_ready(now) {
+        if let Some(transmit) = self.transmit_ready() {
             return Some(transmit);
         }
         if self.sender.settle(&mut self.common)
-            && let Some(transmit) = self.transmit_ready(now)
+            && let Some(transmit) = self.transmit_ready()
         {
             return Some(transmit);
         }
@@ -351,7 +343,7 @@ impl<Out, In> Endpoint<Out, In> {
         self.common.timeouts_mut().awake_since = now;
         if slept_ns > self.lost_after_ns / 2 && !self.common.has(Bug::BlamePeersForPause) {
             self.common.counts().own_pauses += 1;
-            self.sender.start_timers_anew(&mut self.common, now);
+            self.sender.start_timers_anew(&mut self.common);
         }
     }
 
@@ -363,10 +355,10 @@ impl<Out, In> Endpoint<Out, In> {
     }
 
     /// The next packet of an outgoing message.
-    fn transmit_ready(&mut self, now: Instant) -> Option<Transmit> {
-        let receiver = &mut self.receiver;
-        let ack = |common: &Common<Out, In>, to| receiver.acknowledge(common, to);
-        self.sender.transmit_ready(&mut self.common, now, ack)
+    fn transmit_ready(&mut self) -> Option<Transmit> {
+        let (index, to) = self.sender.next_ready(&mut self.common)?;
+        let ack = self.receiver.acknowledge(&self.common, to);
+        Some(self.sender.transmit(&mut self.common, index, ack))
     }
 
     /// Looks at the timers that are due, and at no others. There are two schedules, one of paths
@@ -374,12 +366,12 @@ impl<Out, In> Endpoint<Out, In> {
     /// never raised: one that rings too early is set anew.
     fn do_what_is_due(&mut self, now: Instant) {
         self.common.timeouts_mut().spread_anew();
-        self.receiver.forget_expired(&mut self.common, now);
+        self.receiver.forget_expired(&mut self.common);
         while let Some(to) = self.common.alarms_mut().next_path(now) {
             self.tick_path(to, now);
         }
         while let Some(index) = self.common.alarms_mut().next_message(now) {
-            if let Some(lost) = self.sender.tick_sending(&mut self.common, index, now) {
+            if let Some(lost) = self.sender.tick_sending(&mut self.common, index) {
                 self.lose(lost);
             }
         }
@@ -394,13 +386,13 @@ impl<Out, In> Endpoint<Out, In> {
             common,
             ..
         } = self;
-        if sender.is_lost_by_silence(common, to, now) {
+        if sender.is_lost_by_silence(common, to) {
             self.lose(to);
             return;
         }
         receiver.tick_ack(to, now);
-        sender.tick_pending(common, to, now);
-        sender.tick_held(common, to, now);
+        sender.tick_pending(common, to);
+        sender.tick_held(common, to);
         let silent = sender.silence_ends(to);
         let due = self.path_due(to);
         debug_assert!(due > now, "what is due has been done");
@@ -411,7 +403,7 @@ impl<Out, In> Endpoint<Out, In> {
     /// The first thing due on a path: its oldest first packet, its held messages, or the
     /// acknowledgement that is owed there.
     fn path_due(&self, to: u32) -> Instant {
-        let due = self.sender.path_due(&self.common, to);
+        let due = self.sender.path_due(self.common.config(), to);
         due.min(self.receiver.ack_due(&self.common, to))
     }
 

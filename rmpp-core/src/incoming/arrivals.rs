@@ -10,7 +10,6 @@ use crate::error::Dropped;
 use crate::event::{Event, Placement};
 use crate::ids::{IncomingId, NodeId, later_attempt, precedes};
 use crate::packet::{Header, Kind};
-use crate::time::Instant;
 
 impl<In> Receiver<In> {
     /// RTS or LAST_RTS.
@@ -57,7 +56,6 @@ impl<In> Receiver<In> {
         &mut self,
         common: &mut Common<Out, In>,
         header: &Header,
-        now: Instant,
     ) -> Result<Placement, Dropped> {
         let Some(index) = self.store.known(header)? else {
             let is_within_burst = common.caps().has(Caps::SNAK) && header.kind == Kind::Data;
@@ -80,7 +78,7 @@ impl<In> Receiver<In> {
             return self.keep_early_data(common, index, header);
         }
         if self.store.messages[index].state == State::Receiving && common.caps().has(Caps::SNAK) {
-            return self.take_data(common, index, header, now);
+            return self.take_data(common, index, header);
         }
         let stray = match self.store.messages[index].state {
             State::Receiving => self.sequence(common, index, header).err(),
@@ -100,7 +98,7 @@ impl<In> Receiver<In> {
             return Ok(Placement::None);
         }
         self.store.messages[index].state = state;
-        Ok(self.place(common, (index, action), header, now))
+        Ok(self.place(common, (index, action), header))
     }
 
     /// Checks that data is next in sequence. The first data packet of a later attempt restarts it.
@@ -140,9 +138,7 @@ impl<In> Receiver<In> {
         common: &mut Common<Out, In>,
         (index, action): (u32, Action),
         header: &Header,
-        now: Instant,
     ) -> Placement {
-        let packet_bytes = common.config().packet_bytes;
         let message = &mut self.store.messages[index];
         if message.limit >= header.seq {
             let to_peer = self.store.from.granted(message.from);
@@ -152,7 +148,7 @@ impl<In> Receiver<In> {
             message.limit = header.seq;
         }
         message.expected = message.expected.max(header.seq + 1);
-        let offset = message.shape(packet_bytes).offset(header.seq);
+        let offset = message.shape(common.config()).offset(header.seq);
         let id = IncomingId(self.store.messages.key(index));
         let pipelined = common.caps().has(Caps::PIPE);
         match action {
@@ -165,12 +161,12 @@ impl<In> Receiver<In> {
             Action::PlaceGrant if common.has(Bug::EndAtBlockEnd) => {
                 self.store.messages[index].state = State::Ended;
                 self.store.tell_arrival(common, index);
-                self.finish(common, index, Kind::MsgEnd, now);
+                self.finish(common, index, Kind::MsgEnd);
             }
             Action::PlaceGrant => self.grant(common, index),
             Action::PlaceEnd => {
                 self.store.tell_arrival(common, index);
-                self.finish(common, index, Kind::MsgEnd, now);
+                self.finish(common, index, Kind::MsgEnd);
             }
             _ => {}
         }
@@ -187,7 +183,6 @@ impl<In> Receiver<In> {
         &mut self,
         common: &mut Common<Out, In>,
         header: &Header,
-        now: Instant,
     ) -> Result<(), Dropped> {
         let Some(index) = self.store.known_or_new(common, header)? else {
             return match self.store.turn_of(common, header) {
@@ -227,7 +222,7 @@ impl<In> Receiver<In> {
             let from = NodeId(header.src);
             common.raise(Event::Aborted(id, from, kept));
         }
-        self.finish(common, index, Kind::MsgEnd, now);
+        self.finish(common, index, Kind::MsgEnd);
         Ok(())
     }
 
@@ -237,12 +232,11 @@ impl<In> Receiver<In> {
         &mut self,
         common: &mut Common<Out, In>,
         header: &Header,
-        now: Instant,
     ) -> Result<(), Dropped> {
         if common.caps().has(Caps::LAZY) {
             // The message may have landed meanwhile.
             if let Some(index) = self.store.known(header)? {
-                self.store.confirm(common, index, now);
+                self.store.confirm(common, index);
             }
             return Ok(());
         }

@@ -52,7 +52,7 @@ impl<In> Receiver<In> {
         if !is_next {
             return None;
         }
-        let shape = incoming.shape(config.packet_bytes);
+        let shape = incoming.shape(config);
         let seq = match config.has(Bug::AwaitWhatCame) {
             true => incoming.expected - 1,
             false => incoming.expected,

@@ -11,7 +11,6 @@ use crate::config::Bug;
 use crate::event::Landing;
 use crate::ids::IncomingId;
 use crate::packet::Kind;
-use crate::time::Instant;
 
 impl<In> Receiver<In> {
     /// Says where an announced message lands. Returns false if it is gone, or has not had its turn.
@@ -20,7 +19,6 @@ impl<In> Receiver<In> {
         common: &mut Common<Out, In>,
         message: IncomingId,
         (landing, kept): (Landing, In),
-        now: Instant,
     ) -> bool {
         let Some(index) = self.store.messages.find(message.0) else {
             return false;
@@ -30,7 +28,7 @@ impl<In> Receiver<In> {
             return false;
         }
         let message = &mut self.store.messages[index];
-        let short = message.shape(common.config().packet_bytes).is_short();
+        let short = message.shape(common.config()).is_short();
         if landing == Landing::Later && message.state == State::Held {
             (message.named, message.in_vain) = (true, true);
             message.kept = Some(kept);
@@ -51,14 +49,14 @@ impl<In> Receiver<In> {
         message.state = state;
         message.kept = Some(kept);
         match action {
-            Action::Grant => self.first_grant(common, index, now),
+            Action::Grant => self.first_grant(common, index),
             Action::Drop => {
                 message.kept = None;
-                self.finish(common, index, Kind::MsgDrop, now);
+                self.finish(common, index, Kind::MsgDrop);
             }
             _ => {
                 self.store.tell_arrival(common, index);
-                self.finish(common, index, Kind::MsgEnd, now);
+                self.finish(common, index, Kind::MsgEnd);
             }
         }
         true
@@ -66,15 +64,10 @@ impl<In> Receiver<In> {
 
     /// A long message has landed: grants it data, and asks for unscheduled data that was dropped.
     // Rule U. Rule W.
-    pub(super) fn first_grant<Out>(
-        &mut self,
-        common: &mut Common<Out, In>,
-        index: u32,
-        now: Instant,
-    ) {
+    pub(super) fn first_grant<Out>(&mut self, common: &mut Common<Out, In>, index: u32) {
         let caps = common.caps();
         let message = &mut self.store.messages[index];
-        let shape = message.shape(common.config().packet_bytes);
+        let shape = message.shape(common.config());
         let unscheduled = common.config().unscheduled_of(shape);
         message.limit = unscheduled;
         message.is_counted = true;
@@ -83,7 +76,7 @@ impl<In> Receiver<In> {
         self.granting.begin(message.granted(), to_peer);
         if message.expected > shape.last_seq() {
             // All of it came before its turn.
-            self.complete(common, index, now);
+            self.complete(common, index);
             return;
         }
         if !common.config().is_unasked(shape) {
@@ -107,30 +100,23 @@ impl<In> Receiver<In> {
     }
 
     /// All data has come.
-    pub(super) fn complete<Out>(&mut self, common: &mut Common<Out, In>, index: u32, now: Instant) {
+    pub(super) fn complete<Out>(&mut self, common: &mut Common<Out, In>, index: u32) {
         let (state, _) = step(State::Receiving, Input::LastData).expect("it ends so");
         self.store.messages[index].state = state;
         self.store.tell_arrival(common, index);
-        self.finish(common, index, Kind::MsgEnd, now);
+        self.finish(common, index, Kind::MsgEnd);
     }
 
     /// The message is over: answers `kind`, and is remembered to answer it again. With cumulative
     /// acknowledgement nothing is remembered, and a message that came unasked and was never named
     /// is answered by no packet of its own.
     // Rule P6. Rule K.
-    pub(super) fn finish<Out>(
-        &mut self,
-        common: &mut Common<Out, In>,
-        index: u32,
-        kind: Kind,
-        now: Instant,
-    ) {
+    pub(super) fn finish<Out>(&mut self, common: &mut Common<Out, In>, index: u32, kind: Kind) {
+        let now = common.now();
         let lazy = common.caps().has(Caps::LAZY);
         let message = &self.store.messages[index];
         let (from, asks, granted) = (message.from, message.asks, message.granted());
-        let is_unasked = common
-            .config()
-            .is_unasked(message.shape(common.config().packet_bytes));
+        let is_unasked = common.config().is_unasked(message.shape(common.config()));
         let is_counted = message.is_counted && !common.has(Bug::LeakGrant);
         if is_unasked && kind == Kind::MsgEnd && !message.named {
             self.store.from.owe(common, from, asks, now);

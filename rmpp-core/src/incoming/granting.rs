@@ -93,7 +93,7 @@ impl Granting {
         let left = self.left_at_renewal(config);
         let window = self.grants.window(config.caps.has(Caps::BUDGET));
         let message = &mut messages[index];
-        let last = message.shape(config.packet_bytes).last_seq();
+        let last = message.shape(config).last_seq();
         if message.limit >= last || message.span() > left {
             return;
         }

@@ -3,6 +3,7 @@
 use super::states::State;
 use super::{Incoming, Listed};
 use crate::bits::Bits;
+use crate::config::Config;
 use crate::ids::later_attempt;
 use crate::list::Links;
 use crate::packet::{Flags, Header, Kind, Shape};
@@ -66,11 +67,9 @@ impl<In> Incoming<In> {
         matches!(self.state, State::Ended | State::Dropped)
     }
 
-    pub(super) fn shape(&self, packet_bytes: usize) -> Shape {
-        Shape {
-            len: self.len,
-            packet_bytes,
-        }
+    pub(super) fn shape(&self, config: &Config) -> Shape {
+        let (len, packet_bytes) = (self.len, config.packet_bytes);
+        Shape { len, packet_bytes }
     }
 
     /// Notes an attempt of its sender.

@@ -245,8 +245,8 @@ impl<In> Receiver<In> {
 
     /// Forgets the finished messages that have been remembered for long enough.
     // Rule P8.
-    pub(crate) fn forget_expired<Out>(&mut self, common: &mut Common<Out, In>, now: Instant) {
-        self.store.forget_expired(common, now);
+    pub(crate) fn forget_expired<Out>(&mut self, common: &mut Common<Out, In>) {
+        self.store.forget_expired(common);
     }
 
     /// When the oldest finished message is forgotten.

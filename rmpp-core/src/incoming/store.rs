@@ -128,7 +128,8 @@ impl<In> Store<In> {
 
     /// The sender has confirmed the hold: acknowledgement may pass the message.
     // Rule K.
-    pub(super) fn confirm<Out>(&mut self, common: &mut Common<Out, In>, index: u32, now: Instant) {
+    pub(super) fn confirm<Out>(&mut self, common: &mut Common<Out, In>, index: u32) {
+        let now = common.now();
         let from = self.messages[index].from;
         if self.messages[index].listed == Listed::Unconfirmed {
             self.unlist(index);
@@ -142,7 +143,8 @@ impl<In> Store<In> {
     }
 
     // Rule P8.
-    pub(super) fn forget_expired<Out>(&mut self, common: &mut Common<Out, In>, now: Instant) {
+    pub(super) fn forget_expired<Out>(&mut self, common: &mut Common<Out, In>) {
+        let now = common.now();
         while let Some(oldest) = self.done.head()
             && self.expiry(common, self.messages[oldest].done_at) <= now
         {

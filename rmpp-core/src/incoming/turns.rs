@@ -153,7 +153,7 @@ impl<In> Store<In> {
         if self.from.early(header.src).is_power_of_two() {
             self.from.tell_gap(common, header.src);
         }
-        let shape = self.messages[index].shape(common.config().packet_bytes);
+        let shape = self.messages[index].shape(common.config());
         self.messages[index].limit = common.config().unscheduled_of(shape);
         let message = IncomingId(self.messages.key(index));
         if common.has(Bug::AnnounceEarly) {

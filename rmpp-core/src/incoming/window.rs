@@ -10,7 +10,6 @@ use crate::error::Dropped;
 use crate::event::Placement;
 use crate::ids::{IncomingId, Key};
 use crate::packet::{Header, Kind, Packet};
-use crate::time::Instant;
 
 impl<In> Receiver<In> {
     /// The next message of `from` begins: earlier unscheduled data has come, or is lost.
@@ -21,7 +20,7 @@ impl<In> Receiver<In> {
             return;
         };
         let message = &mut self.store.messages[index];
-        let shape = message.shape(common.config().packet_bytes);
+        let shape = message.shape(common.config());
         let end = common.config().unscheduled_of(shape);
         if message.state == State::Receiving && message.expected <= end {
             message.lost_to = message.lost_to.max(end);
@@ -52,7 +51,7 @@ impl<In> Receiver<In> {
     // Rule R. Rule U.
     pub(super) fn grant_again<Out>(&mut self, common: &mut Common<Out, In>, index: u32) {
         let message = &mut self.store.messages[index];
-        let shape = message.shape(common.config().packet_bytes);
+        let shape = message.shape(common.config());
         message.lost_to = message.lost_to.max(common.config().unscheduled_of(shape));
         self.granting.queue_cts(&mut self.store.messages, index);
     }
@@ -73,9 +72,7 @@ impl<In> Receiver<In> {
             common.counts().duplicates += 1;
             return Ok(Placement::None);
         }
-        let offset = message
-            .shape(common.config().packet_bytes)
-            .offset(header.seq);
+        let offset = message.shape(common.config()).offset(header.seq);
         let message = IncomingId(self.store.messages.key(index));
         let packets = 1;
         Ok(Placement::Data {
@@ -92,10 +89,9 @@ impl<In> Receiver<In> {
         common: &mut Common<Out, In>,
         index: u32,
         header: &Header,
-        now: Instant,
     ) -> Result<Placement, Dropped> {
         let message = &mut self.store.messages[index];
-        let shape = message.shape(common.config().packet_bytes);
+        let shape = message.shape(common.config());
         if header.seq > message.limit {
             return Err(Dropped::BeyondGrant);
         }
@@ -118,7 +114,7 @@ impl<In> Receiver<In> {
             self.store.unlist(index);
         }
         if is_whole {
-            self.complete(common, index, now);
+            self.complete(common, index);
         } else {
             let message = &mut self.store.messages[index];
             if message.note_losses(header, common.has(Bug::NakOnOldData)) {
@@ -160,7 +156,7 @@ impl<In> Receiver<In> {
         if !is_plain {
             return 0;
         }
-        let last = message.shape(common.config().packet_bytes).last_seq();
+        let last = message.shape(common.config()).last_seq();
         let placeable = message.limit.min(last - 1).saturating_sub(seq);
         let more = (run.packets - 1)
             .min(placeable)

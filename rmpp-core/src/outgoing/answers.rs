@@ -1,17 +1,16 @@
 //! Packets that answer an outgoing message: CTS, MSGEND, MSGDROP, and GCH for a held one.
 
-use super::states::{Action, Input, State};
+use super::states::{Action, Input};
 use super::wake::PROBES;
-use super::{Place, Sender};
+use super::{Place, Queues, Sender};
 use crate::bits::Bits;
 use crate::caps::Caps;
 use crate::common::Common;
 use crate::config::Bug;
 use crate::error::Dropped;
 use crate::event::Event;
-use crate::ids::{later_attempt, precedes};
+use crate::ids::later_attempt;
 use crate::packet::{Flags, Header, Kind};
-use crate::time::Instant;
 
 /// The most failures that count while a peer answers but still lacks the same data.
 // Rule T.
@@ -25,10 +24,10 @@ impl<Out> Sender<Out> {
         common: &mut Common<Out, In>,
         from: u32,
         header: &Header,
-        now: Instant,
     ) -> Result<(), Dropped> {
-        let index = self.queues.answered(from, header)?;
-        let message = &self.queues.messages[index];
+        let queues = &mut self.queues;
+        let index = queues.answered(from, header)?;
+        let message = &queues.messages[index];
         let obey_all = common.has(Bug::ObeyEveryCts) && message.place == Place::Sending;
         let step = message.step(Input::Cts, common.config());
         if !obey_all {
@@ -43,33 +42,13 @@ impl<Out> Sender<Out> {
                 return Err(Dropped::OldAttempt);
             }
         }
-        self.measure(common, index, header.info2, now);
-        self.begin_block(common, index, now);
-        let limit = self.queues.messages[index].limit_of(header, common.config());
-        let message = &mut self.queues.messages[index];
+        queues.measure(common, index, header.info2);
+        queues.begin_block(common, index);
+        let message = &mut queues.messages[index];
         message.grant = header.info1;
-        message.limit = limit;
-        self.queues.make_ready(index);
+        message.limit = message.limit_of(header, common.config());
+        queues.make_ready(index);
         Ok(())
-    }
-
-    /// A message is granted something: no first packet of it is due, and it has been answered.
-    pub(super) fn begin_block<In>(
-        &mut self,
-        common: &mut Common<Out, In>,
-        index: u32,
-        now: Instant,
-    ) {
-        self.queues.enter_name(index);
-        if self.queues.messages[index].place != Place::Sending {
-            // A CTS need not echo the attempt.
-            self.note_held_answered(common, index, self.queues.messages[index].attempt, now);
-            self.promote(common, index, Place::Sending);
-        }
-        let message = &mut self.queues.messages[index];
-        message.state = State::Granted;
-        message.opener_due = false;
-        message.tries = 0;
     }
 
     /// A CTS with selective NAK: it grants up to a limit, and names what is missing. It may come
@@ -80,30 +59,29 @@ impl<Out> Sender<Out> {
         common: &mut Common<Out, In>,
         from: u32,
         (header, bits): (&Header, Bits),
-        now: Instant,
     ) -> Result<(), Dropped> {
-        let index = self.queues.answered(from, header)?;
-        let step = self.queues.messages[index].step(Input::Cts, common.config());
+        let queues = &mut self.queues;
+        let index = queues.answered(from, header)?;
+        let message = &mut queues.messages[index];
+        let step = message.step(Input::Cts, common.config());
         step.ok_or(Dropped::Unexpected)?;
-        let path = &mut self.queues.to[from as usize];
-        if precedes(path.answered, header.msg_num) {
-            path.answered = header.msg_num;
-        }
-        let tries = self.queues.messages[index].tries;
-        self.measure_block(common, index, header.seq, now);
-        self.begin_block(common, index, now);
-        let limit = self.queues.messages[index].limit_of(header, common.config());
-        let obey_old = common.has(Bug::ObeyOldNak);
-        let message = &mut self.queues.messages[index];
+        let path = &mut queues.to[from as usize];
+        path.note_answered(header.msg_num);
+        let tries = message.tries;
+        let timing = message.timing_of_block(path, header.seq);
+        path.note_round_trip(common.timeouts(), timing, common.now());
+        queues.begin_block(common, index);
+        let message = &mut queues.messages[index];
+        let limit = message.limit_of(header, common.config());
         if !message.note_asked(limit, header.seq, bits.count()) {
             // Data that never gets through is sent more seldom. But the peer answers, so chance may
             // be to blame.
             message.tries = tries.min(MOST_TRIES_HEARD);
         }
-        let last = message.shape(common.config().packet_bytes).last_seq();
+        let last = message.shape(common.config()).last_seq();
         message.forget_received(header.seq);
         message.limit = message.limit.max(limit).min(last);
-        let is_new = later_attempt(header.info2, message.nak) || obey_old;
+        let is_new = later_attempt(header.info2, message.nak) || common.has(Bug::ObeyOldNak);
         if is_new {
             message.nak = header.info2;
         }
@@ -113,9 +91,9 @@ impl<Out> Sender<Out> {
         } else if is_new {
             // The NAK of that number was lost: the receiver is asked what is still missing.
             common.counts().probes += 1;
-            self.queues.messages[index].probe();
+            message.probe();
         }
-        self.arm_if_idle(common, index, now);
+        queues.arm_idle(common, index, common.now());
         Ok(())
     }
 
@@ -126,31 +104,30 @@ impl<Out> Sender<Out> {
         common: &mut Common<Out, In>,
         from: u32,
         header: &Header,
-        now: Instant,
     ) -> Result<(), Dropped> {
         if header.flags.has(Flags::PURE) {
             return Ok(());
         }
-        let index = self.queues.answered(from, header)?;
-        let input = if header.kind == Kind::MsgEnd {
-            Input::End
-        } else {
-            Input::Drop
+        let queues = &mut self.queues;
+        let index = queues.answered(from, header)?;
+        let input = match header.kind {
+            Kind::MsgEnd => Input::End,
+            _ => Input::Drop,
         };
-        let step = self.queues.messages[index].step(input, common.config());
+        let step = queues.messages[index].step(input, common.config());
         let (_, action) = step.ok_or(Dropped::Unexpected)?;
         let event = match action {
             Action::Complete => Event::Sent,
             Action::Refuse => Event::Refused,
             _ => Event::Cancelled,
         };
-        self.measure(common, index, header.info2, now);
-        self.note_held_answered(common, index, header.info2, now);
+        queues.measure(common, index, header.info2);
+        queues.note_held_answered(common, index, header.info2);
         if !common.caps().has(Caps::LAZY) {
-            let hint = self.queues.messages[index].header(Kind::Gch, common);
-            common.answer(from, hint);
+            common.answer(from, queues.messages[index].header(Kind::Gch, common));
         }
-        self.close(common, index, event);
+        let left_at = queues.take_out(common, index, event);
+        queues.close_gap(common, from, left_at);
         Ok(())
     }
 
@@ -161,28 +138,38 @@ impl<Out> Sender<Out> {
         common: &mut Common<Out, In>,
         from: u32,
         header: &Header,
-        now: Instant,
     ) -> Result<(), Dropped> {
-        let index = self.queues.answered(from, header)?;
-        let message = &mut self.queues.messages[index];
+        let queues = &mut self.queues;
+        let index = queues.answered(from, header)?;
+        let message = &mut queues.messages[index];
         let step = message.step(Input::Hint, common.config());
         let (state, action) = step.ok_or(Dropped::Unexpected)?;
         if later_attempt(header.info2, message.held_at) {
             message.held_at = header.info2;
         }
         // From now on it is found by its name: an acknowledgement may pass it (rule K).
-        self.queues.enter_name(index);
+        queues.enter_name(index);
         if common.caps().has(Caps::LAZY) {
-            let confirmation = self.queues.messages[index].header(Kind::Gch, common);
-            common.answer(from, confirmation);
+            common.answer(from, queues.messages[index].header(Kind::Gch, common));
         }
         if action != Action::Hold {
             return Ok(());
         }
-        self.measure(common, index, header.info2, now);
-        self.queues.messages[index].state = state;
-        self.promote(common, index, Place::Held);
-        self.ask_anew(common, from, now);
+        queues.measure(common, index, header.info2);
+        queues.messages[index].state = state;
+        queues.promote(common, index, Place::Held);
+        let due = queues.to[from as usize].ask_anew(common.timeouts(), common.now());
+        common.alarms_mut().time_path(from, due);
         Ok(())
+    }
+}
+
+impl<Out> Queues<Out> {
+    /// An answer names a message and echoes the attempt that it answers: what it measures.
+    fn measure<In>(&mut self, common: &Common<Out, In>, index: u32, echo: u16) {
+        let message = &self.messages[index];
+        let path = &mut self.to[message.to as usize];
+        let timing = message.timing_of_answer(path, echo, common.config());
+        path.note_round_trip(common.timeouts(), timing, common.now());
     }
 }

@@ -1,35 +1,13 @@
 //! Moving messages on their way out between the lists of paper §3.4, up to their ends.
 
 use super::states::{Input, State};
-use super::{Outgoing, Place, Sender};
+use super::{Outgoing, Place, Queues};
 use crate::common::Common;
 use crate::event::Event;
-use crate::ids::{Key, OutgoingId};
+use crate::ids::{Key, OutgoingId, later_attempt};
 use crate::time::Instant;
 
-impl<Out> Sender<Out> {
-    /// Starts the timer of a granted message that has nothing to send; queues one that has. A
-    /// message that is still queued loses its old deadline: it starts its timer when it leaves the
-    /// queue.
-    pub(super) fn arm_if_idle<In>(
-        &mut self,
-        common: &mut Common<Out, In>,
-        index: u32,
-        now: Instant,
-    ) {
-        let message = &self.queues.messages[index];
-        debug_assert_eq!(
-            message.state,
-            State::Granted,
-            "only such leave the queue armed"
-        );
-        if message.next_data().is_some() || message.ready {
-            self.queues.make_ready(index);
-        } else {
-            self.arm(common, index, now);
-        }
-    }
-
+impl<Out> Queues<Out> {
     /// A message leaves `send_pending`, or what remains of it: those behind it may move up.
     pub(super) fn close_gap<In>(
         &mut self,
@@ -38,26 +16,14 @@ impl<Out> Sender<Out> {
         left_at: Option<Instant>,
     ) {
         if let Some(sent_at) = left_at {
-            self.queues.repeat_followers(common.config(), to, sent_at);
+            self.repeat_followers(common.config(), to, sent_at);
         }
-        self.queues.admit_waiting(common.config(), to);
-        if let Some(head) = self.queues.to[to as usize].pending.head() {
+        self.admit_waiting(common.config(), to);
+        if let Some(head) = self.to[to as usize].pending.head() {
             common
                 .alarms_mut()
-                .time_path(to, self.queues.messages[head].deadline);
+                .time_path(to, self.messages[head].deadline);
         }
-    }
-
-    /// Ends a message: out of all lists, its event raised.
-    pub(super) fn close<In>(
-        &mut self,
-        common: &mut Common<Out, In>,
-        index: u32,
-        event: fn(OutgoingId, Out) -> Event<Out, In>,
-    ) {
-        let to = self.queues.messages[index].to;
-        let left_at = self.take_out(common, index, event);
-        self.close_gap(common, to, left_at);
     }
 
     /// Ends a message, but leaves those behind it where they are. The caller calls `close_gap` with
@@ -69,68 +35,97 @@ impl<Out> Sender<Out> {
         index: u32,
         event: fn(OutgoingId, Out) -> Event<Out, In>,
     ) -> Option<Instant> {
-        let key = self.queues.messages.key(index);
-        let left_at = self.queues.leave(index);
-        let kept = self.queues.forget_outgoing(index);
+        let key = self.messages.key(index);
+        self.unlist(index);
+        let left_at = self.messages[index].repeated_at();
+        let kept = self.forget_outgoing(index);
         common.raise(event(OutgoingId(key), kept));
         left_at
     }
 
     /// Moves an answered opener on; those behind it move up.
     pub(super) fn promote<In>(&mut self, common: &mut Common<Out, In>, index: u32, place: Place) {
-        let message = &self.queues.messages[index];
-        let (to, repeated) = (
-            message.to,
-            message.place == Place::Pending && message.attempt > 0,
-        );
-        let left_at = repeated.then_some(message.sent_at);
-        self.queues.move_to(index, place);
+        let message = &self.messages[index];
+        let (to, left_at) = (message.to, message.repeated_at());
+        self.move_to(index, place);
         self.close_gap(common, to, left_at);
     }
 
     // Rule P9.
-    pub(super) fn abort_outgoing<In>(&mut self, common: &mut Common<Out, In>, index: u32) {
-        let Some((state, _)) = self.queues.messages[index].step(Input::Abort, common.config())
-        else {
+    pub(super) fn abort<In>(&mut self, common: &mut Common<Out, In>, index: u32) {
+        let message = &mut self.messages[index];
+        let Some((state, _)) = message.step(Input::Abort, common.config()) else {
             return;
         };
         debug_assert_eq!(state, State::Aborting);
-        self.queues.messages[index].state = state;
-        self.queues.messages[index].tries = 0;
-        self.queues.messages[index].opener_due = true;
-        match self.queues.messages[index].place {
+        message.state = state;
+        message.tries = 0;
+        message.opener_due = true;
+        match message.place {
             // Its NULL takes its turn, as its first packet would have.
-            Place::Waiting => {}
-            Place::Held => {
-                self.promote(common, index, Place::Sending);
-                self.queues.make_ready(index);
-            }
-            Place::Pending | Place::Sending => self.queues.make_ready(index),
+            Place::Waiting => return,
+            Place::Held => self.promote(common, index, Place::Sending),
+            Place::Pending | Place::Sending => {}
         }
+        self.make_ready(index);
     }
 
-    pub(super) fn enter_outgoing<In>(
+    /// Enters a new message. Returns true if it waits, since the window is full.
+    pub(super) fn enter<In>(
         &mut self,
-        common: &mut Common<Out, In>,
+        common: &Common<Out, In>,
         message: Outgoing<Out>,
-    ) -> Key {
-        let to = message.to;
-        let shape = message.shape(common.config().packet_bytes);
-        let key = self.queues.messages.insert(message);
+    ) -> (Key, bool) {
+        let to = message.to as usize;
+        let shape = message.shape(common.config());
+        let key = self.messages.insert(message);
         // A message that goes unasked is acknowledged by its number alone, unless it is held or
         // something of it gets lost (rule K).
         if !common.config().is_unasked(shape) {
-            self.queues.enter_name(key.index);
+            self.enter_name(key.index);
         }
-        if self.queues.to[to as usize].waiting.len() == 0
-            && self.queues.has_room(common.config(), key.index)
-        {
-            self.queues.admit(common.config(), key.index);
+        let is_next = self.to[to].waiting.len() == 0;
+        let waits = !is_next || !self.has_room(common.config(), key.index);
+        if waits {
+            let path = &mut self.to[to];
+            path.waiting.push_back(&mut self.messages, key.index);
         } else {
-            let path = &mut self.queues.to[to as usize];
-            path.waiting.push_back(&mut self.queues.messages, key.index);
-            self.settle(common);
+            self.admit(common.config(), key.index);
         }
-        key
+        (key, waits)
+    }
+
+    /// A message is granted something: no first packet of it is due, and it has been answered.
+    pub(super) fn begin_block<In>(&mut self, common: &mut Common<Out, In>, index: u32) {
+        self.enter_name(index);
+        if self.messages[index].place != Place::Sending {
+            // A CTS need not echo the attempt.
+            self.note_held_answered(common, index, self.messages[index].attempt);
+            self.promote(common, index, Place::Sending);
+        }
+        let message = &mut self.messages[index];
+        message.state = State::Granted;
+        message.opener_due = false;
+        message.tries = 0;
+    }
+
+    /// A message is answered in its attempt `attempt`. If it was held, answers to others may have
+    /// been lost, most likely if no hold has come since it was asked after.
+    // Rule H.
+    pub(super) fn note_held_answered<In>(
+        &mut self,
+        common: &mut Common<Out, In>,
+        index: u32,
+        attempt: u16,
+    ) {
+        let Outgoing {
+            place, held_at, to, ..
+        } = self.messages[index];
+        if place == Place::Held {
+            let was_lost = later_attempt(attempt, held_at);
+            let path = &mut self.to[to as usize];
+            let due = path.suspect(common.timeouts(), was_lost, common.now());
+            common.alarms_mut().time_path(to, due);
+        }
     }
 }

@@ -6,23 +6,29 @@ use crate::bits::{Bits, WINDOW};
 use crate::caps::Caps;
 use crate::common::Common;
 use crate::config::{Bug, Config};
+use crate::event::Message;
 use crate::list::Links;
 use crate::packet::{Flags, Header, Kind, Shape};
 use crate::time::{Instant, nanoseconds};
 
 impl<Out> Outgoing<Out> {
-    pub(super) fn new(to: u32, (msg_id, msg_num): (u32, u32), len: u64, kept: Out) -> Self {
+    pub(super) fn new(
+        to: u32,
+        (msg_id, msg_num): (u32, u32),
+        message: Message<Out>,
+        charge: u64,
+    ) -> Self {
         Self {
             to,
             msg_id,
             msg_num,
-            len,
+            len: message.len,
             state: State::Waiting,
             place: Place::Waiting,
             ready: false,
-            charge: 0,
+            charge,
             named: false,
-            awaited: false,
+            awaited: message.is_awaited,
             opened: false,
             tries: 0,
             attempt: 0,
@@ -42,19 +48,23 @@ impl<Out> Outgoing<Out> {
             measure: Measure::default(),
             deadline: Instant::NEVER,
             links: Links::LOOSE,
-            kept: Some(kept),
+            kept: Some(message.kept),
         }
     }
 
-    pub(super) fn shape(&self, packet_bytes: usize) -> Shape {
-        Shape {
-            len: self.len,
-            packet_bytes,
-        }
+    pub(super) fn shape(&self, config: &Config) -> Shape {
+        let (len, packet_bytes) = (self.len, config.packet_bytes);
+        Shape { len, packet_bytes }
+    }
+
+    /// When its first packet was repeated, if it was and has not been answered.
+    pub(super) fn repeated_at(&self) -> Option<Instant> {
+        let repeated = self.place == Place::Pending && self.attempt > 0;
+        repeated.then_some(self.sent_at)
     }
 
     pub(super) fn step(&self, input: Input, config: &Config) -> Step {
-        let shape = self.shape(config.packet_bytes);
+        let shape = self.shape(config);
         if shape.is_short() {
             states::short(self.state, input)
         } else if input == Input::Accepted && config.is_unasked(shape) {

@@ -126,6 +126,14 @@ impl ToPeer {
         self.silent_since = self.silent_since.min(now);
     }
 
+    /// The message whose first packet is repeated when it is due.
+    fn oldest_pending(&self, config: &Config) -> Option<u32> {
+        match config.has(Bug::RepeatYoungest) {
+            true => self.pending.tail(),
+            false => self.pending.head(),
+        }
+    }
+
     /// This node slept: the peer gets its full time again.
     fn forgive(&mut self, now: Instant) {
         if self.silent_since != Instant::NEVER {
@@ -264,15 +272,13 @@ impl<Out> Sender<Out> {
         peer.next_out = msg_num.wrapping_add(1);
         common.counts().messages_sent += 1;
         let msg_id = self.queues.take_msg_id();
-        let Message {
-            len,
-            is_awaited,
-            kept,
-        } = message;
-        let mut message = Outgoing::new(to, (msg_id, msg_num), len, kept);
-        message.awaited = is_awaited;
-        message.charge = common.config().charge_of(len);
-        OutgoingId(self.enter_outgoing(common, message))
+        let charge = common.config().charge_of(message.len);
+        let message = Outgoing::new(to, (msg_id, msg_num), message, charge);
+        let (key, waits) = self.queues.enter(common, message);
+        if waits {
+            self.settle(common);
+        }
+        OutgoingId(key)
     }
 
     /// What is kept with a message that has not ended.
@@ -282,45 +288,50 @@ impl<Out> Sender<Out> {
         self.queues.messages[index].kept.as_ref()
     }
 
-    /// The first packet of a short message, if nothing else has something to transmit.
+    /// The peer of a short message, if nothing else has something to transmit. The message is to
+    /// be transmitted then.
     #[inline]
-    pub(crate) fn first_packet<In>(
+    pub(crate) fn goes_first(
         &mut self,
-        common: &mut Common<Out, In>,
+        config: &Config,
         OutgoingId(key): OutgoingId,
-        ack: impl FnOnce(&Common<Out, In>, u32) -> u32,
-    ) -> Option<Transmit> {
+    ) -> Option<u32> {
         let queues = &mut self.queues;
         let is_alone = queues.ready.len() == 1 && queues.ready.front() == Some(&key);
-        let packet_bytes = common.config().packet_bytes;
-        if !is_alone || !queues.messages[key.index].shape(packet_bytes).is_short() {
+        if !is_alone || !queues.messages[key.index].shape(config).is_short() {
             return None;
         }
         queues.ready.pop_front();
         queues.messages[key.index].ready = false;
-        Some(self.transmit_opener(common, key.index, ack))
+        Some(queues.messages[key.index].to)
+    }
+
+    /// The first packet of such a message.
+    #[inline]
+    pub(crate) fn first_packet<In>(
+        &mut self,
+        common: &mut Common<Out, In>,
+        message: OutgoingId,
+        ack: u32,
+    ) -> Transmit {
+        self.queues.transmit_opener(common, message.0.index, ack)
     }
 
     /// The packet that `first_packet` returned is on its way.
     #[inline]
-    pub(crate) fn note_sent<In>(
-        &mut self,
-        common: &mut Common<Out, In>,
-        message: OutgoingId,
-        now: Instant,
-    ) {
+    pub(crate) fn note_sent<In>(&mut self, common: &mut Common<Out, In>, message: OutgoingId) {
         if let Some(index) = self.queues.messages.find(message.0)
             && self.queues.messages[index].state == State::Waiting
             && !common.has(Bug::ForgetLaunch)
         {
-            self.note_launch(common, index, now);
+            self.queues.note_launch(common, index);
         }
     }
 
     /// Gives a message up that has not ended.
     pub(crate) fn abort<In>(&mut self, common: &mut Common<Out, In>, message: OutgoingId) {
         if let Some(index) = self.queues.messages.find(message.0) {
-            self.abort_outgoing(common, index);
+            self.queues.abort(common, index);
         }
     }
 

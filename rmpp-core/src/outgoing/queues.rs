@@ -2,10 +2,9 @@
 
 use alloc::vec::Vec;
 
-use super::round_trip::Timing;
 use super::{Outgoing, Place, Queues};
 use crate::caps::Caps;
-use crate::config::{Bug, Config};
+use crate::config::Config;
 use crate::error::Dropped;
 use crate::ids::precedes;
 use crate::list::List;
@@ -210,38 +209,6 @@ impl<Out> Queues<Out> {
         }
     }
 
-    /// The time that the cumulative acknowledgement of a message measures.
-    #[inline]
-    pub(super) fn timing_of(&self, index: u32) -> Timing {
-        let message = &self.messages[index];
-        if !message.opened {
-            Timing::Unknown
-        } else if message.attempt == 0 && self.is_after_repeats(index) {
-            Timing::Exactly(message.sent_at)
-        } else {
-            Timing::Between {
-                first: message.measure.opened_at,
-                last: message.sent_at,
-            }
-        }
-    }
-
-    /// Returns true if a message went out after the last repetition of a first packet to its node.
-    /// The answer to an earlier message may have waited for that repetition.
-    pub(super) fn is_after_repeats(&self, index: u32) -> bool {
-        let message = &self.messages[index];
-        message.sent_at >= self.to[message.to as usize].repeated_at
-    }
-
-    pub(super) fn oldest_pending(&self, config: &Config, to: u32) -> Option<u32> {
-        let pending = &self.to[to as usize].pending;
-        if config.has(Bug::RepeatYoungest) {
-            pending.tail()
-        } else {
-            pending.head()
-        }
-    }
-
     /// Asks after the next held messages: `turns` of them, or all, or as many as a first-packet
     /// window has room for.
     // Rule H. Rule M.
@@ -250,7 +217,7 @@ impl<Out> Queues<Out> {
         let mut bytes = 0;
         for _ in 0..turns.min(held.len()) {
             let index = held.head().expect("there are as many as turns");
-            let shape = self.messages[index].shape(config.packet_bytes);
+            let shape = self.messages[index].shape(config);
             bytes += config.charge_of(shape.first_bytes() as u64);
             held.remove(&mut self.messages, index);
             held.push_back(&mut self.messages, index);
@@ -260,13 +227,5 @@ impl<Out> Queues<Out> {
             }
         }
         self.to[to as usize].held = held;
-    }
-
-    /// Takes a message out of its list. Returns when its first packet was repeated, if it was.
-    pub(super) fn leave(&mut self, index: u32) -> Option<Instant> {
-        self.unlist(index);
-        let message = &self.messages[index];
-        let repeated = message.place == Place::Pending && message.attempt > 0;
-        repeated.then_some(message.sent_at)
     }
 }

@@ -1,7 +1,7 @@
 //! Making packets of outgoing messages.
 
-use super::Sender;
 use super::states::{Action, Input, State};
+use super::{Queues, Sender};
 use crate::bits::Bits;
 use crate::caps::Caps;
 use crate::common::Common;
@@ -11,50 +11,82 @@ use crate::packet::{Flags, Header, Kind};
 use crate::time::Instant;
 
 impl<Out> Sender<Out> {
-    /// The next packet of the messages that have something to send. It carries the acknowledgement
-    /// that `ack` returns for its peer.
-    pub(crate) fn transmit_ready<In>(
-        &mut self,
-        common: &mut Common<Out, In>,
-        now: Instant,
-        ack: impl FnOnce(&Common<Out, In>, u32) -> u32,
-    ) -> Option<Transmit> {
+    /// The next message that has something to send, and its peer.
+    pub(crate) fn next_ready<In>(&mut self, common: &mut Common<Out, In>) -> Option<(u32, u32)> {
+        let queues = &mut self.queues;
         loop {
-            let key = *self.queues.ready.front()?;
-            let Some(index) = self.queues.messages.find(key) else {
-                self.queues.ready.pop_front();
+            let key = *queues.ready.front()?;
+            let Some(index) = queues.messages.find(key) else {
+                queues.ready.pop_front();
                 continue;
             };
-            let message = &self.queues.messages[index];
-            if message.opener_due {
-                let packet = self.transmit_opener(common, index, ack);
-                self.note_launch(common, index, now);
-                return Some(packet);
+            let message = &mut queues.messages[index];
+            let has_data = message.may_send_data(common.config()) && message.next_data().is_some();
+            if message.opener_due || has_data {
+                return Some((index, message.to));
             }
-            if message.may_send_data(common.config()) && message.next_data().is_some() {
-                return Some(self.transmit_data(common, index, now, ack));
-            }
-            self.queues.ready.pop_front();
-            let message = &mut self.queues.messages[index];
+            queues.ready.pop_front();
             message.ready = false;
             if message.state == State::Granted && message.deadline == Instant::NEVER {
                 // It was acknowledged meanwhile: nothing is left to send.
-                self.arm(common, index, now);
+                queues.arm(common, index, common.now());
             }
         }
     }
 
-    /// RTS or LAST_RTS, or NULL in its place. `note_launch` starts its timer.
-    #[inline]
-    pub(crate) fn transmit_opener<In>(
+    /// The next packet of a message that has something to send.
+    pub(crate) fn transmit<In>(
         &mut self,
         common: &mut Common<Out, In>,
         index: u32,
-        ack: impl FnOnce(&Common<Out, In>, u32) -> u32,
+        ack: u32,
     ) -> Transmit {
-        let asks = self.asks_for_ack(common, index);
+        if !self.queues.messages[index].opener_due {
+            return self.queues.transmit_data(common, index, ack);
+        }
+        let packet = self.queues.transmit_opener(common, index, ack);
+        self.queues.note_launch(common, index);
+        packet
+    }
+
+    /// Sends up to `most` packets behind the one at `offset`, short of the one that ends the burst.
+    pub(crate) fn send_more<In>(
+        &mut self,
+        common: &mut Common<Out, In>,
+        index: u32,
+        offset: u64,
+        most: u32,
+    ) -> u32 {
         let message = &mut self.queues.messages[index];
-        let shape = message.shape(common.config().packet_bytes);
+        let shape = message.shape(common.config());
+        let is_plain = shape.offset(message.next) == offset + shape.packet_bytes as u64
+            && message.next > message.furthest
+            && !message.opener_due;
+        if !is_plain {
+            return 0;
+        }
+        let end = message.limit.min(shape.last_seq());
+        let more = end.saturating_sub(message.next).min(most);
+        message.next += more;
+        message.furthest = message.next - 1;
+        common.counts().sent[Kind::Data.index()] += u64::from(more);
+        more
+    }
+}
+
+impl<Out> Queues<Out> {
+    /// RTS or LAST_RTS, or NULL in its place. `note_launch` starts its timer.
+    #[inline]
+    pub(super) fn transmit_opener<In>(
+        &mut self,
+        common: &mut Common<Out, In>,
+        index: u32,
+        ack: u32,
+    ) -> Transmit {
+        let message = &mut self.messages[index];
+        let must = message.awaited || message.opened;
+        let asks = self.to[message.to as usize].asks_for_ack(common.config(), message.charge, must);
+        let shape = message.shape(common.config());
         message.opener_due = false;
         if message.opened {
             message.attempt = message.attempt.wrapping_add(1);
@@ -69,129 +101,96 @@ impl<Out> Sender<Out> {
             (_, false) => (Kind::Rts, shape.first_bytes()),
         };
         let flags = if asks { Flags::ASKS } else { Flags::NONE };
+        let header = message.header(kind, common);
         let header = Header {
             flags,
-            ..self.queues.messages[index].header(kind, common)
+            ack,
+            ..header
         };
-        self.packet(common, index, (header, 0, len), ack)
+        self.packet(common, index, header, (0, len))
     }
 
     /// The first packet of a message is on its way.
     #[inline]
-    pub(crate) fn note_launch<In>(
-        &mut self,
-        common: &mut Common<Out, In>,
-        index: u32,
-        now: Instant,
-    ) {
-        let message = &mut self.queues.messages[index];
+    pub(super) fn note_launch<In>(&mut self, common: &mut Common<Out, In>, index: u32) {
+        let now = common.now();
+        let message = &mut self.messages[index];
         message.sent_at = now;
-        let to = message.to;
+        let to = message.to as usize;
         if message.attempt > 0 {
-            self.queues.to[to as usize].repeated_at = now;
+            self.to[to].repeated_at = now;
         } else {
             message.measure.opened_at = now;
         }
-        self.advance(common, index, Input::OpenerSent, now);
-        self.queues.to[to as usize].mark_silence(now);
-    }
-
-    /// Returns true if the first packet asks for an acknowledgement at once: the layer above waits
-    /// for it, it is repeated, or half of a window has gone out without asking.
-    // Rule K.
-    pub(super) fn asks_for_ack<In>(&mut self, common: &mut Common<Out, In>, index: u32) -> bool {
-        if !common.caps().has(Caps::LAZY) {
-            return false;
-        }
-        let message = &self.queues.messages[index];
-        let path = &mut self.queues.to[message.to as usize];
-        path.unasked = path.unasked.saturating_add(1);
-        path.unasked_bytes += message.charge;
-        // Once for each half: a receiver that is behind is not to answer every message, and a full
-        // window has asked.
-        let is_half_full = usize::from(path.unasked) >= common.config().first_window / 2
-            || path.unasked_bytes >= common.config().first_window_bytes / 2;
-        let asks = message.awaited || message.opened || is_half_full;
-        if asks {
-            path.unasked = 0;
-            path.unasked_bytes = 0;
-        }
-        asks
+        self.advance(common, index, Input::OpenerSent);
+        self.to[to].mark_silence(now);
     }
 
     /// The next packet of a granted block; what is missing goes before what is new.
     // Rule P5. Rule R.
-    pub(super) fn transmit_data<In>(
+    fn transmit_data<In>(
         &mut self,
         common: &mut Common<Out, In>,
         index: u32,
-        now: Instant,
-        ack: impl FnOnce(&Common<Out, In>, u32) -> u32,
+        ack: u32,
     ) -> Transmit {
-        let selective = common.caps().has(Caps::SNAK);
-        let message = &mut self.queues.messages[index];
-        let shape = message.shape(common.config().packet_bytes);
+        let message = &mut self.messages[index];
+        let shape = message.shape(common.config());
         let seq = message.next_data().expect("the caller has looked");
         match message.resend.lowest() {
             Some(at) => message.resend.clear(at),
             None => message.next += 1,
         }
         if seq == 1 {
-            message.begun_at = now;
+            message.begun_at = common.now();
         }
         let is_new = seq > message.furthest;
         common.counts().data_repeated += u64::from(!is_new);
         message.furthest = message.furthest.max(seq);
         let is_last = seq == shape.last_seq();
         let is_over = is_last || message.next_data().is_none();
-        let kind = match (is_last, is_over) {
-            (true, _) => Kind::LastData,
-            (false, true) => Kind::StopData,
-            (false, false) => Kind::Data,
+        let (kind, input) = match (is_last, is_over) {
+            (true, _) => (Kind::LastData, Input::LastSent),
+            (false, true) => (Kind::StopData, Input::BlockSent),
+            (false, false) => (Kind::Data, Input::BlockSent),
         };
         let beyond = u16::try_from(message.next - 1 - seq).unwrap_or(u16::MAX);
         let probes = is_over && core::mem::take(&mut message.probing);
-        let to = message.to;
+        let to = message.to as usize;
         if is_over {
-            message.sent_at = now;
+            message.sent_at = common.now();
             message.measure.is_timed = is_new;
-            let input = if is_last {
-                Input::LastSent
-            } else {
-                Input::BlockSent
-            };
-            self.advance(common, index, input, now);
-            self.queues.to[to as usize].mark_silence(now);
+            self.advance(common, index, input);
+            self.to[to].mark_silence(common.now());
         }
-        let message = &self.queues.messages[index];
+        let message = &self.messages[index];
+        let (info1, info2) = match common.caps().has(Caps::SNAK) {
+            true => (beyond, message.nak),
+            false => (message.grant, message.attempt),
+        };
         let header = Header {
             seq,
-            info1: if selective { beyond } else { message.grant },
-            info2: if selective {
-                message.nak
-            } else {
-                message.attempt
-            },
+            info1,
+            info2,
+            ack,
             flags: if probes { Flags::PROBE } else { Flags::NONE },
-            ..self.queues.messages[index].header(kind, common)
+            ..message.header(kind, common)
         };
-        let (offset, len) = (shape.offset(seq), shape.data_bytes(seq));
-        self.packet(common, index, (header, offset, len), ack)
+        self.packet(
+            common,
+            index,
+            header,
+            (shape.offset(seq), shape.data_bytes(seq)),
+        )
     }
 
     #[inline]
-    pub(super) fn advance<In>(
-        &mut self,
-        common: &mut Common<Out, In>,
-        index: u32,
-        input: Input,
-        now: Instant,
-    ) {
-        let step = self.queues.messages[index].step(input, common.config());
+    fn advance<In>(&mut self, common: &mut Common<Out, In>, index: u32, input: Input) {
+        let step = self.messages[index].step(input, common.config());
         let (state, action) = step.expect("a packet is made only in a state that sends it");
-        self.queues.messages[index].state = state;
+        self.messages[index].state = state;
         if action == Action::Arm {
-            self.arm(common, index, now);
+            self.arm(common, index, common.now());
         }
     }
 
@@ -199,40 +198,13 @@ impl<Out> Sender<Out> {
         &self,
         common: &mut Common<Out, In>,
         index: u32,
-        (mut header, offset, len): (Header, u64, usize),
-        ack: impl FnOnce(&Common<Out, In>, u32) -> u32,
+        header: Header,
+        (offset, len): (u64, usize),
     ) -> Transmit {
-        let id = OutgoingId(self.queues.messages.key(index));
-        let to = self.queues.messages[index].to;
-        header.ack = ack(common, to);
         let is_null = header.kind == Kind::Null;
-        let mut packet = common.seal(to, header, Bits::NONE);
-        packet.message = (!is_null).then_some(id);
+        let mut packet = common.seal(self.messages[index].to, header, Bits::NONE);
+        packet.message = (!is_null).then(|| OutgoingId(self.messages.key(index)));
         (packet.offset, packet.len) = (offset, len);
         packet
-    }
-
-    /// Sends up to `most` packets behind the one at `offset`, short of the one that ends the burst.
-    pub(crate) fn send_more<In>(
-        &mut self,
-        common: &mut Common<Out, In>,
-        index: u32,
-        offset: u64,
-        most: u32,
-    ) -> u32 {
-        let message = &mut self.queues.messages[index];
-        let shape = message.shape(common.config().packet_bytes);
-        let is_plain = shape.offset(message.next) == offset + shape.packet_bytes as u64
-            && message.next > message.furthest
-            && !message.opener_due;
-        if !is_plain {
-            return 0;
-        }
-        let end = message.limit.min(shape.last_seq());
-        let more = end.saturating_sub(message.next).min(most);
-        message.next += more;
-        message.furthest = message.next - 1;
-        common.counts().sent[Kind::Data.index()] += u64::from(more);
-        more
     }
 }
