@@ -17,14 +17,27 @@ use crate::peer::Peer;
 use crate::time::Instant;
 use crate::timers::Timeouts;
 
+/// What the layer above keeps with messages that leave, and with those that come.
+pub(crate) trait Kept {
+    type Out;
+    type In;
+}
+
+impl<Out, In> Kept for (Out, In) {
+    type Out = Out;
+    type In = In;
+}
+
+pub(crate) type EventOf<K> = Event<<K as Kept>::Out, <K as Kept>::In>;
+
 /// An endpoint lends this to the side that has something to do. It calls neither of them.
 #[cfg_attr(feature = "simulated", derive(Clone, Hash))]
-pub(crate) struct Common<Out, In> {
+pub(crate) struct Common<K: Kept> {
     me: u32,
     config: Config,
     peers: Vec<Peer>,
     answers: VecDeque<Answer>,
-    events: VecDeque<Event<Out, In>>,
+    events: VecDeque<Event<K::Out, K::In>>,
     alarms: Alarms,
     timeouts: Timeouts,
     now: Instant,
@@ -38,7 +51,7 @@ struct Answer {
     header: Header,
 }
 
-impl<Out, In> Common<Out, In> {
+impl<K: Kept> Common<K> {
     pub(crate) fn new(me: NodeId, config: Config) -> Self {
         let first = config.first_msg_num;
         let peer = Peer {
@@ -180,12 +193,12 @@ impl<Out, In> Common<Out, In> {
 
     /// Queues an event for the layer above.
     #[inline]
-    pub(crate) fn raise(&mut self, event: Event<Out, In>) {
+    pub(crate) fn raise(&mut self, event: EventOf<K>) {
         self.events.push_back(event);
     }
 
     #[inline]
-    pub(crate) fn next_event(&mut self) -> Option<Event<Out, In>> {
+    pub(crate) fn next_event(&mut self) -> Option<EventOf<K>> {
         self.events.pop_front()
     }
 
@@ -197,7 +210,7 @@ impl<Out, In> Common<Out, In> {
     /// Takes the event back that was raised last, if it says that `message` has arrived; returns
     /// what was kept with the message.
     #[inline]
-    pub(crate) fn take_arrival(&mut self, message: IncomingId) -> Option<In> {
+    pub(crate) fn take_arrival(&mut self, message: IncomingId) -> Option<K::In> {
         match self.events.pop_back()? {
             Event::Arrived(id, kept) if id == message => Some(kept),
             other => {
@@ -208,7 +221,7 @@ impl<Out, In> Common<Out, In> {
     }
 
     /// What was kept with a message, if an event says that it has arrived.
-    pub(crate) fn arrived(&mut self, message: IncomingId) -> Option<&mut In> {
+    pub(crate) fn arrived(&mut self, message: IncomingId) -> Option<&mut K::In> {
         self.events.iter_mut().rev().find_map(|event| match event {
             Event::Arrived(id, kept) if *id == message => Some(kept),
             _ => None,
@@ -225,7 +238,7 @@ impl<Out, In> Common<Out, In> {
     #[cfg(feature = "simulated")]
     pub(crate) fn bytes(&self) -> usize {
         self.answers.capacity() * size_of::<Answer>()
-            + self.events.capacity() * size_of::<Event<Out, In>>()
+            + self.events.capacity() * size_of::<EventOf<K>>()
             + self.alarms.bytes_of_messages()
     }
 }
@@ -253,7 +266,7 @@ mod tests {
         })
     }
 
-    fn common() -> Common<(), u8> {
+    fn common() -> Common<((), u8)> {
         let config = Config {
             max_answers: 2,
             ..Config::classic(3, 100)
@@ -274,19 +287,7 @@ mod tests {
         assert!(common.next_answer().is_none());
     }
 
-    const HEADER: Header = Header {
-        kind: crate::packet::Kind::Gch,
-        version: 1,
-        src: 0,
-        msg_id: 0,
-        len: 0,
-        seq: 0,
-        info1: 0,
-        info2: 0,
-        msg_num: 0,
-        ack: 0,
-        flags: crate::packet::Flags::NONE,
-    };
+    const HEADER: Header = Header::bare(crate::packet::Kind::Gch, 1, 0);
 
     #[test]
     fn only_the_last_event_is_taken_back() {

@@ -34,9 +34,9 @@ impl<'a, Out, In> OutgoingMessages<'a, Out, In> {
             common,
             ..
         } = self.0;
-        let to = sender.goes_first(common.config(), message)?;
+        let (index, to) = sender.goes_first(common.config(), message)?;
         let ack = receiver.acknowledge(common, to);
-        Some(sender.first_packet(common, message, ack))
+        Some(sender.first_packet(common, index, ack))
     }
 
     /// A packet that [`first_packet`](Self::first_packet) has given out is on its way. Until then

@@ -15,7 +15,7 @@ use crate::common::Common;
 use crate::config::{Bug, Config};
 use crate::counters::Counters;
 use crate::error::{Dropped, SendError};
-use crate::event::{Event, Message, Placement, Transmit};
+use crate::event::{Event, Message, Placed, Placement, Transmit};
 use crate::ids::{NodeId, OutgoingId};
 use crate::incoming::Receiver;
 use crate::outgoing::Sender;
@@ -31,9 +31,9 @@ pub struct Endpoint<Out = (), In = ()> {
     lost_after_ns: u64,
     /// A node that looks at its timers later than this after they were due has slept.
     pause_ns: u64,
-    sender: Sender<Out>,
-    receiver: Receiver<In>,
-    common: Common<Out, In>,
+    sender: Sender<(Out, In)>,
+    receiver: Receiver<(Out, In)>,
+    common: Common<(Out, In)>,
 }
 
 /// The work that waits at an endpoint, and its counters.
@@ -166,12 +166,7 @@ impl<Out, In> Endpoint<Out, In> {
     }
 
     /// Takes in a packet that has passed the checks.
-    fn take_in(
-        &mut self,
-        from: u32,
-        packet: &Packet<'_>,
-        now: Instant,
-    ) -> Result<Placement, Dropped> {
+    fn take_in(&mut self, from: u32, packet: &Packet<'_>, now: Instant) -> Placed {
         self.observe(now);
         self.sender.settle(&mut self.common);
         let Packet { header, head, .. } = packet;
@@ -184,11 +179,7 @@ impl<Out, In> Endpoint<Out, In> {
         outcome
     }
 
-    fn dispatch(
-        &mut self,
-        from: u32,
-        (header, bytes): (&Header, &[u8]),
-    ) -> Result<Placement, Dropped> {
+    fn dispatch(&mut self, from: u32, (header, bytes): (&Header, &[u8])) -> Placed {
         let answer = match header.kind {
             Kind::Rts | Kind::LastRts => {
                 return self.receiver.hear_opener(&mut self.common, header);
@@ -198,7 +189,7 @@ impl<Out, In> Endpoint<Out, In> {
             }
             Kind::Null => self.receiver.hear_null(&mut self.common, header),
             Kind::Gch if header.src == from => self.receiver.hear_gch(&mut self.common, header),
-            Kind::Gch => self.sender.hear_hold(&mut self.common, from, header),
+            Kind::Gch => self.sender.hear_gch(&mut self.common, from, header),
             Kind::Cts if self.common.caps().has(Caps::SNAK) => {
                 self.sender
                     .hear_selective_cts(&mut self.common, from, (header, bits_of(bytes)))
@@ -216,13 +207,8 @@ impl<Out, In> Endpoint<Out, In> {
     pub fn poll_transmit(&mut self, now: Instant, most: u32) -> Option<Transmit> {
         self.observe(now);
         let mut transmit = self.transmit_next()?;
-        if most > 1
-            && transmit.offset > 0
-            && let Some(OutgoingId(key)) = transmit.message
-        {
-            transmit.packets +=
-                self.sender
-                    .send_more(&mut self.common, key.index, transmit.offset, most - 1);
+        if most > 1 && transmit.offset > 0 {
+            transmit.packets += self.sender.send_more(&mut self.common, &transmit, most - 1);
         }
         Some(transmit)
     }

@@ -4,20 +4,16 @@ use super::Receiver;
 use super::states::{Action, Input, State, step};
 use super::turns::{Turn, end_unknown};
 use crate::caps::Caps;
-use crate::common::Common;
+use crate::common::{Common, Kept};
 use crate::config::Bug;
-use crate::error::Dropped;
-use crate::event::{Event, Placement};
+use crate::error::{Dropped, Heard};
+use crate::event::{Event, Placed, Placement};
 use crate::ids::{IncomingId, NodeId, later_attempt, precedes};
 use crate::packet::{Header, Kind};
 
-impl<In> Receiver<In> {
+impl<K: Kept> Receiver<K> {
     /// RTS or LAST_RTS.
-    pub(crate) fn hear_opener<Out>(
-        &mut self,
-        common: &mut Common<Out, In>,
-        header: &Header,
-    ) -> Result<Placement, Dropped> {
+    pub(crate) fn hear_opener(&mut self, common: &mut Common<K>, header: &Header) -> Placed {
         let Some(index) = self.store.known_or_new(common, header)? else {
             let turn = self.store.turn_of(common, header);
             if !matches!(turn, Turn::Over) {
@@ -52,11 +48,7 @@ impl<In> Receiver<In> {
     }
 
     /// DATA, STOP_DATA or LAST_DATA.
-    pub(crate) fn hear_data<Out>(
-        &mut self,
-        common: &mut Common<Out, In>,
-        header: &Header,
-    ) -> Result<Placement, Dropped> {
+    pub(crate) fn hear_data(&mut self, common: &mut Common<K>, header: &Header) -> Placed {
         let Some(index) = self.store.known(header)? else {
             let is_within_burst = common.caps().has(Caps::SNAK) && header.kind == Kind::Data;
             if is_within_burst && precedes(header.msg_num, common.numbers(header.src).next_in) {
@@ -103,12 +95,7 @@ impl<In> Receiver<In> {
 
     /// Checks that data is next in sequence. The first data packet of a later attempt restarts it.
     // Rule P11. Rule D.
-    pub(super) fn sequence<Out>(
-        &mut self,
-        common: &mut Common<Out, In>,
-        index: u32,
-        header: &Header,
-    ) -> Result<(), Dropped> {
+    fn sequence(&mut self, common: &mut Common<K>, index: u32, header: &Header) -> Heard {
         let any_order = common.has(Bug::PlaceOutOfSequence);
         let any_attempt = common.has(Bug::RestartOnOldAttempt);
         let message = &mut self.store.messages[index];
@@ -120,8 +107,7 @@ impl<In> Receiver<In> {
             message.attempt = header.info2;
             if message.expected > 1 {
                 // The old grant is void; this one packet comes unasked.
-                let to_peer = self.store.from.granted(message.from);
-                self.granting.give_back(message.granted(), to_peer);
+                self.granting.give_back(message.from, message.granted());
                 (message.expected, message.limit) = (1, 0);
             }
         } else if later || (header.seq != message.expected && !any_order) {
@@ -133,17 +119,16 @@ impl<In> Receiver<In> {
     }
 
     /// Returns where data in sequence belongs, and answers as its type requires.
-    pub(super) fn place<Out>(
+    fn place(
         &mut self,
-        common: &mut Common<Out, In>,
+        common: &mut Common<K>,
         (index, action): (u32, Action),
         header: &Header,
     ) -> Placement {
         let message = &mut self.store.messages[index];
         if message.limit >= header.seq {
-            let to_peer = self.store.from.granted(message.from);
             let come = (header.seq + 1).saturating_sub(message.expected);
-            self.granting.give_back(come, to_peer);
+            self.granting.give_back(message.from, come);
         } else {
             message.limit = header.seq;
         }
@@ -179,11 +164,7 @@ impl<In> Receiver<In> {
 
     /// NULL: the number is consumed exactly once, whatever is known of the message.
     // Rule N.
-    pub(crate) fn hear_null<Out>(
-        &mut self,
-        common: &mut Common<Out, In>,
-        header: &Header,
-    ) -> Result<(), Dropped> {
+    pub(crate) fn hear_null(&mut self, common: &mut Common<K>, header: &Header) -> Heard {
         let Some(index) = self.store.known_or_new(common, header)? else {
             return match self.store.turn_of(common, header) {
                 Turn::Over => Ok(()),
@@ -228,11 +209,7 @@ impl<In> Receiver<In> {
 
     /// GCH from the sender: the end has reached it, or with cumulative acknowledgement the hold.
     // Rule P7. Rule K.
-    pub(crate) fn hear_gch<Out>(
-        &mut self,
-        common: &mut Common<Out, In>,
-        header: &Header,
-    ) -> Result<(), Dropped> {
+    pub(crate) fn hear_gch(&mut self, common: &mut Common<K>, header: &Header) -> Heard {
         if common.caps().has(Caps::LAZY) {
             // The message may have landed meanwhile.
             if let Some(index) = self.store.known(header)? {

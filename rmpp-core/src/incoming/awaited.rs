@@ -2,6 +2,7 @@
 
 use super::Receiver;
 use super::states::State;
+use crate::common::Kept;
 use crate::config::{Bug, Config};
 use crate::ids::{IncomingId, NodeId};
 use crate::packet::{Header, Kind, bare_header_bytes, header_bytes_of};
@@ -41,7 +42,7 @@ impl Awaited {
     }
 }
 
-impl<In> Receiver<In> {
+impl<K: Kept> Receiver<K> {
     /// The data packet that a message lacks next, if that is certain.
     pub(crate) fn awaited(&self, config: &Config, message: IncomingId) -> Option<Awaited> {
         let index = self.store.messages.find(message.0)?;

@@ -6,19 +6,19 @@ use super::states::{Action, Input, State, step};
 use super::{Listed, Receiver};
 use crate::bits::Bits;
 use crate::caps::Caps;
-use crate::common::Common;
+use crate::common::{Common, Kept};
 use crate::config::Bug;
 use crate::event::Landing;
 use crate::ids::IncomingId;
 use crate::packet::Kind;
 
-impl<In> Receiver<In> {
+impl<K: Kept> Receiver<K> {
     /// Says where an announced message lands. Returns false if it is gone, or has not had its turn.
-    pub(crate) fn land<Out>(
+    pub(crate) fn land(
         &mut self,
-        common: &mut Common<Out, In>,
+        common: &mut Common<K>,
         message: IncomingId,
-        (landing, kept): (Landing, In),
+        (landing, kept): (Landing, K::In),
     ) -> bool {
         let Some(index) = self.store.messages.find(message.0) else {
             return false;
@@ -64,7 +64,7 @@ impl<In> Receiver<In> {
 
     /// A long message has landed: grants it data, and asks for unscheduled data that was dropped.
     // Rule U. Rule W.
-    pub(super) fn first_grant<Out>(&mut self, common: &mut Common<Out, In>, index: u32) {
+    pub(super) fn first_grant(&mut self, common: &mut Common<K>, index: u32) {
         let caps = common.caps();
         let message = &mut self.store.messages[index];
         let shape = message.shape(common.config());
@@ -72,8 +72,7 @@ impl<In> Receiver<In> {
         message.limit = unscheduled;
         message.is_counted = true;
         let from = message.from;
-        let to_peer = self.store.from.granted(from);
-        self.granting.begin(message.granted(), to_peer);
+        self.granting.begin(from, message.granted());
         if message.expected > shape.last_seq() {
             // All of it came before its turn.
             self.complete(common, index);
@@ -100,7 +99,7 @@ impl<In> Receiver<In> {
     }
 
     /// All data has come.
-    pub(super) fn complete<Out>(&mut self, common: &mut Common<Out, In>, index: u32) {
+    pub(super) fn complete(&mut self, common: &mut Common<K>, index: u32) {
         let (state, _) = step(State::Receiving, Input::LastData).expect("it ends so");
         self.store.messages[index].state = state;
         self.store.tell_arrival(common, index);
@@ -111,7 +110,7 @@ impl<In> Receiver<In> {
     /// acknowledgement nothing is remembered, and a message that came unasked and was never named
     /// is answered by no packet of its own.
     // Rule P6. Rule K.
-    pub(super) fn finish<Out>(&mut self, common: &mut Common<Out, In>, index: u32, kind: Kind) {
+    pub(super) fn finish(&mut self, common: &mut Common<K>, index: u32, kind: Kind) {
         let now = common.now();
         let lazy = common.caps().has(Caps::LAZY);
         let message = &self.store.messages[index];
@@ -124,8 +123,7 @@ impl<In> Receiver<In> {
             self.store.reply(common, index, kind);
         }
         if is_counted {
-            let to_peer = self.store.from.granted(from);
-            self.granting.give_back(granted, to_peer);
+            self.granting.give_back(from, granted);
         }
         self.store.unlist(index);
         let message = &mut self.store.messages[index];
@@ -153,7 +151,7 @@ impl<In> Receiver<In> {
     }
 
     /// Forgets all messages of a peer that is gone; returns those that had not ended.
-    pub(crate) fn lose(&mut self, peer: u32) -> Vec<(IncomingId, Option<In>)> {
+    pub(crate) fn lose(&mut self, peer: u32) -> Vec<(IncomingId, Option<K::In>)> {
         let messages = self.store.messages.iter();
         let of_peer = messages.filter(|(_, message)| message.from == peer);
         let of_peer: Vec<u32> = of_peer.map(|(index, _)| index).collect();
@@ -166,8 +164,7 @@ impl<In> Receiver<In> {
             }
             let (kept, msg_id) = (message.kept.take(), message.msg_id);
             if message.is_counted {
-                let to_peer = self.store.from.granted(peer);
-                self.granting.give_back(message.granted(), to_peer);
+                self.granting.give_back(peer, message.granted());
             }
             unfinished.push((IncomingId(self.store.messages.key(index)), kept));
             self.store.at.remove(peer, msg_id);

@@ -1,23 +1,26 @@
 //! The grants of a node, and the CTS packets that carry them (rules P4, W, G).
 
 use alloc::collections::VecDeque;
+use alloc::vec;
+use alloc::vec::Vec;
 
 use super::Incoming;
 use super::states::State;
 use crate::bits::Bits;
 use crate::caps::Caps;
-use crate::common::{Common, KEPT, give_back};
+use crate::common::{Common, KEPT, Kept, give_back};
 use crate::config::{Bug, Config};
 use crate::grant::Grants;
 use crate::ids::Key;
 use crate::packet::{Header, Kind};
 use crate::slab::Slab;
 
-/// What is granted, and to whom it must still be said. How much of it a peer has is kept with the
-/// peer: `to_peer`.
+/// What is granted, and to whom it must still be said.
 #[cfg_attr(feature = "simulated", derive(Clone, Hash))]
 pub(super) struct Granting {
     grants: Grants,
+    /// Packets granted to each peer that have not come (rule G).
+    to: Vec<u32>,
     /// Messages whose next CTS is due, each once; some may have ended.
     due: VecDeque<Key>,
 }
@@ -26,20 +29,21 @@ impl Granting {
     pub(super) fn new(config: &Config) -> Self {
         Self {
             grants: Grants::new(config),
+            to: vec![0; config.nodes as usize],
             due: VecDeque::new(),
         }
     }
 
     /// A message begins to be received: it holds `unscheduled` packets without a CTS.
     #[inline]
-    pub(super) fn begin(&mut self, unscheduled: u32, to_peer: &mut u32) {
-        self.grants.begin(unscheduled, to_peer);
+    pub(super) fn begin(&mut self, from: u32, unscheduled: u32) {
+        self.grants.begin(unscheduled, &mut self.to[from as usize]);
     }
 
     /// Gives back `n` packets that have come, or will not come any more.
     #[inline]
-    pub(super) fn give_back(&mut self, n: u32, to_peer: &mut u32) {
-        self.grants.give_back(n, to_peer);
+    pub(super) fn give_back(&mut self, from: u32, n: u32) {
+        self.grants.give_back(n, &mut self.to[from as usize]);
     }
 
     /// The layer below has lost packets because it had no room.
@@ -82,12 +86,11 @@ impl Granting {
 
     /// Grants more when no more than that is left of what was granted.
     // Rule W. Rule G.
-    pub(super) fn renew<Out, In>(
+    pub(super) fn renew<K: Kept>(
         &mut self,
-        common: &Common<Out, In>,
-        messages: &mut Slab<Incoming<In>>,
+        common: &Common<K>,
+        messages: &mut Slab<Incoming<K::In>>,
         index: u32,
-        to_peer: &mut u32,
     ) {
         let config = common.config();
         let left = self.left_at_renewal(config);
@@ -97,6 +100,7 @@ impl Granting {
         if message.limit >= last || message.span() > left {
             return;
         }
+        let to_peer = &mut self.to[message.from as usize];
         let wanted = (message.expected - 1).saturating_add(window).min(last);
         let more = wanted.saturating_sub(message.limit);
         let n = self
@@ -110,12 +114,8 @@ impl Granting {
 
     /// Grants a message anew by Figure 8, in place of what it was granted before.
     // Rule P4.
-    pub(super) fn grant<Out, In>(
-        &mut self,
-        common: &Common<Out, In>,
-        message: &mut Incoming<In>,
-        to_peer: &mut u32,
-    ) {
+    pub(super) fn grant<K: Kept>(&mut self, common: &Common<K>, message: &mut Incoming<K::In>) {
+        let to_peer = &mut self.to[message.from as usize];
         self.grants.give_back(message.granted(), to_peer);
         let n = if common.caps().has(Caps::BUDGET) {
             let window = self.grants.window(true);
@@ -143,10 +143,10 @@ impl Granting {
 
     /// The next CTS: made when it leaves, so that it is up to date.
     // Rule W. Rule R.
-    pub(super) fn next_cts<Out, In>(
+    pub(super) fn next_cts<K: Kept>(
         &mut self,
-        common: &mut Common<Out, In>,
-        messages: &mut Slab<Incoming<In>>,
+        common: &mut Common<K>,
+        messages: &mut Slab<Incoming<K::In>>,
     ) -> Option<(u32, Header, Bits)> {
         while let Some(key) = self.due.pop_front() {
             let Some(index) = messages.find(key) else {
@@ -200,8 +200,12 @@ impl Granting {
 
 #[cfg(feature = "simulated")]
 impl Granting {
-    pub(super) fn bytes(&self) -> usize {
-        self.due.capacity() * size_of::<Key>()
+    /// Bytes kept for all peers, and bytes of the queue.
+    pub(super) fn bytes(&self) -> (usize, usize) {
+        (
+            size_of_val(&*self.to),
+            self.due.capacity() * size_of::<Key>(),
+        )
     }
 
     /// Figure 8's `outstanding`.

@@ -114,17 +114,11 @@ impl<In> Incoming<In> {
     #[inline]
     pub(super) fn header(&self, kind: Kind, version: u16) -> Header {
         Header {
-            kind,
-            version,
-            src: self.from,
             msg_id: self.msg_id,
             len: self.len,
-            seq: 0,
-            info1: 0,
             info2: self.attempt,
             msg_num: self.msg_num,
-            ack: 0,
-            flags: Flags::NONE,
+            ..Header::bare(kind, version, self.from)
         }
     }
 }

@@ -15,9 +15,11 @@ pub use awaited::Awaited;
 #[cfg(test)]
 pub(crate) use peers::FromPeer;
 
+use core::marker::PhantomData;
+
 use crate::bits::Bits;
 use crate::caps::Caps;
-use crate::common::Common;
+use crate::common::{Common, Kept};
 use crate::config::{Bug, Config};
 use crate::ids::{IncomingId, Key};
 use crate::list::{Linked, Links, List};
@@ -31,16 +33,17 @@ use states::State;
 
 /// The receiving side of an endpoint: its messages on their way in, and what is granted them.
 #[cfg_attr(feature = "simulated", derive(Clone, Hash))]
-pub(crate) struct Receiver<In> {
-    store: Store<In>,
+pub(crate) struct Receiver<K: Kept> {
+    store: Store<K>,
+    kept: PhantomData<K::In>,
     granting: Granting,
 }
 
 /// The messages on their way in: their names, their lists, and whose turn it is.
 #[cfg_attr(feature = "simulated", derive(Clone, Hash))]
-struct Store<In> {
+struct Store<K: Kept> {
     /// The paper's list `receiving`, and the finished ones.
-    messages: Slab<Incoming<In>>,
+    messages: Slab<Incoming<K::In>>,
     /// Where they are, by their names.
     at: Table,
     /// The finished ones, oldest first.
@@ -124,7 +127,7 @@ impl<In> Linked for Incoming<In> {
     }
 }
 
-impl<In> Receiver<In> {
+impl<K: Kept> Receiver<K> {
     pub(crate) fn new(config: &Config) -> Self {
         Self {
             store: Store {
@@ -134,27 +137,38 @@ impl<In> Receiver<In> {
                 fresh: None,
                 from: FromPeers::new(config.nodes),
             },
+            kept: PhantomData,
             granting: Granting::new(config),
         }
     }
 
     /// Enters the message that was announced last, if it has not landed at once.
     #[inline]
-    pub(crate) fn keep_fresh<Out>(&mut self, common: &mut Common<Out, In>) {
+    pub(crate) fn keep_fresh(&mut self, common: &mut Common<K>) {
         if self.store.fresh.is_some() {
             self.store.keep_fresh(common);
         }
     }
 
-    /// Lands a short message that has just been announced; returns false if `message` is another.
+    /// A short message in order lands as soon as it has come: all that is left of it is that an
+    /// acknowledgement is owed. Returns false if `message` is another one.
+    // Rule K.
     #[inline]
-    pub(crate) fn land_fresh<Out>(
+    pub(crate) fn land_fresh(
         &mut self,
-        common: &mut Common<Out, In>,
+        common: &mut Common<K>,
         message: IncomingId,
         now: Instant,
     ) -> bool {
-        self.store.land_fresh(common, message, now)
+        let store = &mut self.store;
+        let Some(Fresh { key, header }) = store.fresh.filter(|fresh| fresh.key == message.0) else {
+            return false;
+        };
+        store.fresh = None;
+        store.messages.skip(key);
+        let asks = header.flags.has(Flags::ASKS);
+        store.from.owe(common, header.src, asks, now);
+        true
     }
 
     /// The message at a position, if there is one.
@@ -166,17 +180,14 @@ impl<In> Receiver<In> {
 
     /// What is kept with a message that has landed and has not arrived.
     #[inline]
-    pub(crate) fn kept(&mut self, message: IncomingId) -> Option<&mut In> {
+    pub(crate) fn kept(&mut self, message: IncomingId) -> Option<&mut K::In> {
         let index = self.store.messages.find(message.0)?;
         self.store.messages.get_mut(index)?.kept.as_mut()
     }
 
     /// The next CTS, and the peer it goes to.
     #[inline]
-    pub(crate) fn next_cts<Out>(
-        &mut self,
-        common: &mut Common<Out, In>,
-    ) -> Option<(u32, Header, Bits)> {
+    pub(crate) fn next_cts(&mut self, common: &mut Common<K>) -> Option<(u32, Header, Bits)> {
         self.granting.next_cts(common, &mut self.store.messages)
     }
 
@@ -184,52 +195,36 @@ impl<In> Receiver<In> {
     /// before it are accepted. Without this extension it is 0.
     // Rule K.
     #[inline]
-    pub(crate) fn acknowledge<Out>(&mut self, common: &Common<Out, In>, to: u32) -> u32 {
+    pub(crate) fn acknowledge(&mut self, common: &Common<K>, to: u32) -> u32 {
         if !common.caps().has(Caps::LAZY) {
             return 0;
         }
-        let (next_in, messages) = (common.numbers(to).next_in, &self.store.messages);
-        let from = &mut self.store.from;
-        let ack = from.acceptable(messages, common.config(), (to, next_in));
-        from.note_acknowledged(to);
+        let ack = self.store.acceptable(common, to);
+        self.store.from.note_acknowledged(to);
         ack
     }
 
     /// The next acknowledgement that goes out alone: nothing else could carry it.
     // Rule K.
-    pub(crate) fn next_ack<Out>(
-        &mut self,
-        common: &Common<Out, In>,
-    ) -> Option<(u32, Header, Bits)> {
+    pub(crate) fn next_ack(&mut self, common: &Common<K>) -> Option<(u32, Header, Bits)> {
         let (to, has_gap) = self.store.from.next_ripe()?;
-        let (flags, bits) = if has_gap {
-            let (next_in, messages) = (common.numbers(to).next_in, &self.store.messages);
-            let from = &self.store.from;
-            let ack = from.acceptable(messages, common.config(), (to, next_in));
-            let bits = from.accepted_ahead(messages, to, (ack, next_in));
-            (Flags::PURE.with(Flags::GAP), bits)
-        } else {
-            (Flags::PURE, Bits::NONE)
+        let (flags, bits) = match has_gap {
+            true => (
+                Flags::PURE.with(Flags::GAP),
+                self.store.accepted_ahead(common, to),
+            ),
+            false => (Flags::PURE, Bits::NONE),
         };
         let header = Header {
-            kind: Kind::MsgEnd,
-            version: common.config().version,
-            src: to,
-            msg_id: 0,
-            len: 0,
-            seq: 0,
-            info1: 0,
-            info2: 0,
-            msg_num: 0,
-            ack: 0,
             flags,
+            ..Header::bare(Kind::MsgEnd, common.config().version, to)
         };
         Some((to, header, bits))
     }
 
     /// When the acknowledgement that is owed to a peer goes alone; `NEVER`: not, or at once.
     #[inline]
-    pub(crate) fn ack_due<Out>(&self, common: &Common<Out, In>, from: u32) -> Instant {
+    pub(crate) fn ack_due(&self, common: &Common<K>, from: u32) -> Instant {
         match common.has(Bug::ForgetOwedAck) {
             true => Instant::NEVER,
             false => self.store.from.ack_due(from),
@@ -245,12 +240,12 @@ impl<In> Receiver<In> {
 
     /// Forgets the finished messages that have been remembered for long enough.
     // Rule P8.
-    pub(crate) fn forget_expired<Out>(&mut self, common: &mut Common<Out, In>) {
+    pub(crate) fn forget_expired(&mut self, common: &mut Common<K>) {
         self.store.forget_expired(common);
     }
 
     /// When the oldest finished message is forgotten.
-    pub(crate) fn first_expiry<Out>(&self, common: &Common<Out, In>) -> Instant {
+    pub(crate) fn first_expiry(&self, common: &Common<K>) -> Instant {
         let oldest = self.store.done.head();
         let done_at = oldest.map(|oldest| self.store.messages[oldest].done_at);
         done_at.map_or(Instant::NEVER, |at| self.store.expiry(common, at))
@@ -295,7 +290,7 @@ impl<In> Receiver<In> {
 
 /// What the simulator asks of a receiver.
 #[cfg(feature = "simulated")]
-impl<In> Receiver<In> {
+impl<K: Kept> Receiver<K> {
     /// Messages not yet answered for good and those that are remembered; Figure 8's `outstanding`,
     /// the sum of the packets granted, and how many messages have some.
     pub(crate) fn counts(&self) -> (usize, usize, [u64; 3]) {
@@ -313,8 +308,9 @@ impl<In> Receiver<In> {
     /// Bytes kept for all peers, and for the messages.
     pub(crate) fn bytes(&self) -> (usize, usize) {
         let (peers, queue) = self.store.from.bytes();
+        let (grants, due) = self.granting.bytes();
         let rooms = self.store.messages.bytes() + self.store.at.bytes();
-        (peers, rooms + queue + self.granting.bytes())
+        (peers + grants, rooms + queue + due)
     }
 
     /// The peers that are owed an acknowledgement are known.

@@ -5,15 +5,12 @@ use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::states::State;
-use super::{Incoming, Listed};
-use crate::bits::{Bits, WINDOW};
+use super::Listed;
 use crate::caps::Caps;
-use crate::common::Common;
-use crate::config::{Bug, Config};
+use crate::common::{Common, Kept};
+use crate::config::Bug;
 use crate::ids::Key;
 use crate::list::List;
-use crate::slab::Slab;
 use crate::time::{Instant, nanoseconds};
 
 /// A peer as a sender. Of fixed size. Between messages the lists are empty.
@@ -29,8 +26,6 @@ pub(crate) struct FromPeer {
     /// When the acknowledgement owed goes out alone, `ZERO`: as soon as it can; `NEVER`: none is
     /// owed.
     ack_due: Instant,
-    /// Packets granted to the peer that have not come (rule G).
-    granted: u32,
     /// Messages accepted since the last packet to the peer (rule K).
     owed: u16,
     /// True if this peer is in the queue of acknowledgements that may go alone.
@@ -45,7 +40,6 @@ impl FromPeer {
         early: List::EMPTY,
         block: Key::NONE,
         ack_due: Instant::NEVER,
-        granted: 0,
         owed: 0,
         ripe: false,
         gap: false,
@@ -77,21 +71,16 @@ impl FromPeers {
         self.each[from as usize].early.len()
     }
 
-    /// The message with this number among those that came ahead of their turn.
+    /// The first message of a peer that came ahead of its turn.
     #[inline]
-    pub(super) fn early_at<In>(
-        &self,
-        messages: &Slab<Incoming<In>>,
-        (from, number): (u32, u32),
-    ) -> Option<u32> {
-        let mut at = self.each[from as usize].early.head();
-        while let Some(index) = at {
-            if messages[index].msg_num == number {
-                break;
-            }
-            at = List::after(messages, index);
-        }
-        at
+    pub(super) fn first_early(&self, from: u32) -> Option<u32> {
+        self.each[from as usize].early.head()
+    }
+
+    /// The first message of a peer that the cumulative acknowledgement must not pass.
+    #[inline]
+    pub(super) fn unconfirmed(&self, from: u32) -> Option<u32> {
+        self.each[from as usize].unconfirmed.head()
     }
 
     /// The list of a peer that such messages are in.
@@ -105,32 +94,10 @@ impl FromPeers {
         }
     }
 
-    /// The packets granted to a peer that have not come.
-    #[inline]
-    pub(super) fn granted(&mut self, from: u32) -> &mut u32 {
-        &mut self.each[from as usize].granted
-    }
-
     /// Puts a message in the place of the one whose unscheduled block came last; returns that one.
     #[inline]
     pub(super) fn replace_block(&mut self, from: u32, block: Key) -> Key {
         core::mem::replace(&mut self.each[from as usize].block, block)
-    }
-
-    /// All messages of `from` with numbers before this are accepted, and none of them is held
-    /// without its sender knowing; `next_in` is the next number of a new message.
-    // Rule K.
-    #[inline]
-    pub(super) fn acceptable<In>(
-        &self,
-        messages: &Slab<Incoming<In>>,
-        config: &Config,
-        (from, next_in): (u32, u32),
-    ) -> u32 {
-        match self.each[from as usize].unconfirmed.head() {
-            Some(index) if !config.has(Bug::AckPassesHeld) => messages[index].msg_num,
-            _ => next_in,
-        }
     }
 
     /// A packet with the acknowledgement leaves for `to`.
@@ -149,9 +116,9 @@ impl FromPeers {
     /// A message of `from` has been accepted. The acknowledgement goes with the next packet to
     /// `from`, or after a while by itself.
     // Rule K.
-    pub(super) fn owe<Out, In>(
+    pub(super) fn owe<K: Kept>(
         &mut self,
-        common: &mut Common<Out, In>,
+        common: &mut Common<K>,
         from: u32,
         asks: bool,
         now: Instant,
@@ -168,7 +135,7 @@ impl FromPeers {
 
     /// Something of `from` came ahead of its turn: the gap is reported at once.
     // Rule O.
-    pub(super) fn tell_gap<Out, In>(&mut self, common: &mut Common<Out, In>, from: u32) {
+    pub(super) fn tell_gap<K: Kept>(&mut self, common: &mut Common<K>, from: u32) {
         if !common.caps().has(Caps::LAZY) {
             return;
         }
@@ -179,7 +146,7 @@ impl FromPeers {
     /// An acknowledgement is owed, and goes alone at `due` if nothing carries it before. One that
     /// is due earlier (for a gap) is not put off.
     // Rule K.
-    fn let_ack_go<Out, In>(&mut self, common: &mut Common<Out, In>, from: u32, due: Instant) {
+    fn let_ack_go<K: Kept>(&mut self, common: &mut Common<K>, from: u32, due: Instant) {
         let peer = &mut self.each[from as usize];
         self.owed_to += u32::from(peer.ack_due == Instant::NEVER);
         peer.ack_due = peer.ack_due.min(due);
@@ -234,34 +201,6 @@ impl FromPeers {
         }
     }
 
-    /// The numbers of `from` that need not come again, from `ack`, the acknowledged one, on.
-    // Rule O.
-    pub(super) fn accepted_ahead<In>(
-        &self,
-        messages: &Slab<Incoming<In>>,
-        from: u32,
-        (ack, next_in): (u32, u32),
-    ) -> Bits {
-        let peer = &self.each[from as usize];
-        let mut bits = Bits::NONE;
-        let announced = next_in.wrapping_sub(ack).min(WINDOW);
-        // The first one is being received, or it is held and that is not confirmed.
-        let first = peer.unconfirmed.head();
-        let is_held = first.is_some_and(|index| messages[index].state == State::Held);
-        for at in u32::from(is_held)..announced {
-            bits.set(at);
-        }
-        let mut each = peer.early.head();
-        while let Some(index) = each {
-            each = List::after(messages, index);
-            let at = messages[index].msg_num.wrapping_sub(ack);
-            if at < WINDOW {
-                bits.set(at);
-            }
-        }
-        bits
-    }
-
     /// Returns true if a peer is owed an acknowledgement.
     #[inline]
     pub(super) fn owes(&self) -> bool {
@@ -309,9 +248,10 @@ impl FromPeers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Config;
     use crate::ids::NodeId;
 
-    fn common() -> Common<(), ()> {
+    fn common() -> Common<((), ())> {
         let config = Config {
             ack_every: 3,
             ..Config::with_caps(3, 100, Caps::FAST)

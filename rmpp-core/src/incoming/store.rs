@@ -1,19 +1,21 @@
 //! Finding, entering and forgetting messages on their way in, and answering their senders.
 
-use super::states::Action;
+use super::states::{Action, State};
 use super::{Incoming, Listed, Store};
+use crate::bits::{Bits, WINDOW};
 use crate::caps::Caps;
-use crate::common::Common;
+use crate::common::{Common, Kept};
 use crate::config::Bug;
-use crate::error::Dropped;
+use crate::error::{Dropped, Heard};
 use crate::event::Event;
 use crate::ids::IncomingId;
+use crate::list::List;
 use crate::packet::{Header, Kind};
 use crate::time::Instant;
 
-impl<In> Store<In> {
+impl<K: Kept> Store<K> {
     /// The state of the message a packet belongs to, if there is any.
-    pub(super) fn known(&self, header: &Header) -> Result<Option<u32>, Dropped> {
+    pub(super) fn known(&self, header: &Header) -> Heard<Option<u32>> {
         let Some(index) = self.at.get(header.src, header.msg_id) else {
             return Ok(None);
         };
@@ -28,11 +30,11 @@ impl<In> Store<In> {
     /// that it has forgotten: if a finished message has the packet's name, but the packet bears the
     /// number that is due, the finished message is forgotten.
     // Rule L.
-    pub(super) fn known_or_new<Out>(
+    pub(super) fn known_or_new(
         &mut self,
-        common: &mut Common<Out, In>,
+        common: &mut Common<K>,
         header: &Header,
-    ) -> Result<Option<u32>, Dropped> {
+    ) -> Heard<Option<u32>> {
         let known = self.known(header);
         let is_due = header.msg_num == common.numbers(header.src).next_in;
         if known == Err(Dropped::Mismatch)
@@ -54,7 +56,7 @@ impl<In> Store<In> {
         key.index
     }
 
-    pub(super) fn list<Out>(&mut self, common: &mut Common<Out, In>, index: u32, listed: Listed) {
+    pub(super) fn list(&mut self, common: &mut Common<K>, index: u32, listed: Listed) {
         if listed == Listed::Unconfirmed && !common.caps().has(Caps::LAZY) {
             return;
         }
@@ -84,19 +86,14 @@ impl<In> Store<In> {
     }
 
     /// All of a message has been placed: what was kept with it goes back.
-    pub(super) fn tell_arrival<Out>(&mut self, common: &mut Common<Out, In>, index: u32) {
+    pub(super) fn tell_arrival(&mut self, common: &mut Common<K>, index: u32) {
         let id = IncomingId(self.messages.key(index));
         let kept = self.messages[index].kept.take();
         let kept = kept.expect("a message that has landed is kept");
         common.raise(Event::Arrived(id, kept));
     }
 
-    pub(super) fn reply_again<Out>(
-        &mut self,
-        common: &mut Common<Out, In>,
-        index: u32,
-        action: Action,
-    ) {
+    pub(super) fn reply_again(&mut self, common: &mut Common<K>, index: u32, action: Action) {
         if common.has(Bug::NoSecondMsgend) {
             return;
         }
@@ -110,7 +107,7 @@ impl<In> Store<In> {
     }
 
     /// Returns the sender of an incoming message.
-    pub(super) fn reply<Out>(&mut self, common: &mut Common<Out, In>, index: u32, kind: Kind) {
+    pub(super) fn reply(&mut self, common: &mut Common<K>, index: u32, kind: Kind) {
         let message = &mut self.messages[index];
         message.named = true;
         let (seq, grant) = match kind {
@@ -126,9 +123,43 @@ impl<In> Store<In> {
         common.answer(from, header);
     }
 
+    /// All messages of `from` with numbers before this are accepted, and none of them is held
+    /// without its sender knowing.
+    // Rule K.
+    #[inline]
+    pub(super) fn acceptable(&self, common: &Common<K>, from: u32) -> u32 {
+        match self.from.unconfirmed(from) {
+            Some(index) if !common.has(Bug::AckPassesHeld) => self.messages[index].msg_num,
+            _ => common.numbers(from).next_in,
+        }
+    }
+
+    /// The numbers of `from` that need not come again, from the acknowledged one on.
+    // Rule O.
+    pub(super) fn accepted_ahead(&self, common: &Common<K>, from: u32) -> Bits {
+        let ack = self.acceptable(common, from);
+        let mut bits = Bits::NONE;
+        let announced = common.numbers(from).next_in.wrapping_sub(ack).min(WINDOW);
+        // The first one is being received, or it is held and that is not confirmed.
+        let first = self.from.unconfirmed(from);
+        let is_held = first.is_some_and(|index| self.messages[index].state == State::Held);
+        for at in u32::from(is_held)..announced {
+            bits.set(at);
+        }
+        let mut each = self.from.first_early(from);
+        while let Some(index) = each {
+            each = List::after(&self.messages, index);
+            let at = self.messages[index].msg_num.wrapping_sub(ack);
+            if at < WINDOW {
+                bits.set(at);
+            }
+        }
+        bits
+    }
+
     /// The sender has confirmed the hold: acknowledgement may pass the message.
     // Rule K.
-    pub(super) fn confirm<Out>(&mut self, common: &mut Common<Out, In>, index: u32) {
+    pub(super) fn confirm(&mut self, common: &mut Common<K>, index: u32) {
         let now = common.now();
         let from = self.messages[index].from;
         if self.messages[index].listed == Listed::Unconfirmed {
@@ -138,12 +169,12 @@ impl<In> Store<In> {
     }
 
     /// When a message that is done now is forgotten without a GCH.
-    pub(super) fn expiry<Out>(&self, common: &Common<Out, In>, done_at: Instant) -> Instant {
+    pub(super) fn expiry(&self, common: &Common<K>, done_at: Instant) -> Instant {
         done_at.plus(common.config().done_state_lifetime)
     }
 
     // Rule P8.
-    pub(super) fn forget_expired<Out>(&mut self, common: &mut Common<Out, In>) {
+    pub(super) fn forget_expired(&mut self, common: &mut Common<K>) {
         let now = common.now();
         while let Some(oldest) = self.done.head()
             && self.expiry(common, self.messages[oldest].done_at) <= now

@@ -3,13 +3,13 @@
 use super::states::{Input, State, step};
 use super::{Fresh, Listed, Store};
 use crate::caps::Caps;
-use crate::common::Common;
+use crate::common::{Common, Kept};
 use crate::config::Bug;
 use crate::error::Dropped;
-use crate::event::{Event, Placement};
+use crate::event::{Event, Placed, Placement};
 use crate::ids::{IncomingId, Key, NodeId, precedes};
+use crate::list::List;
 use crate::packet::{Flags, Header, Kind};
-use crate::time::Instant;
 
 /// First packets that are less than this ahead of their turn are kept.
 const EARLY_WINDOW: u32 = 64;
@@ -24,7 +24,7 @@ pub(super) enum Turn {
 
 /// MSGEND for a message without state.
 // Rule A. Rule N.
-pub(super) fn end_unknown<Out, In>(common: &mut Common<Out, In>, header: &Header) {
+pub(super) fn end_unknown<K: Kept>(common: &mut Common<K>, header: &Header) {
     let answer = Header {
         kind: Kind::MsgEnd,
         seq: 0,
@@ -36,13 +36,9 @@ pub(super) fn end_unknown<Out, In>(common: &mut Common<Out, In>, header: &Header
     common.answer(header.src, answer);
 }
 
-impl<In> Store<In> {
+impl<K: Kept> Store<K> {
     /// Announces a new message in order, and consumes its number.
-    pub(super) fn announce<Out>(
-        &mut self,
-        common: &mut Common<Out, In>,
-        header: &Header,
-    ) -> Placement {
+    pub(super) fn announce(&mut self, common: &mut Common<K>, header: &Header) -> Placement {
         let leaves_nothing = header.shape(common.config().packet_bytes).is_short()
             && common.caps().has(Caps::LAZY)
             && self.from.early(header.src) == 0;
@@ -61,11 +57,7 @@ impl<In> Store<In> {
         }
     }
 
-    pub(super) fn enter_announced<Out>(
-        &mut self,
-        common: &mut Common<Out, In>,
-        header: &Header,
-    ) -> Key {
+    pub(super) fn enter_announced(&mut self, common: &mut Common<K>, header: &Header) -> Key {
         let index = self.enter(header);
         self.list(common, index, Listed::Unconfirmed);
         self.messages.key(index)
@@ -73,38 +65,14 @@ impl<In> Store<In> {
 
     /// Enters the message that was announced last, because it has not landed at once.
     #[cold]
-    pub(super) fn keep_fresh<Out>(&mut self, common: &mut Common<Out, In>) {
+    pub(super) fn keep_fresh(&mut self, common: &mut Common<K>) {
         if let Some(Fresh { key, header }) = self.fresh.take() {
             let entered = self.enter_announced(common, &header);
             debug_assert_eq!(entered, key);
         }
     }
 
-    /// A short message in order lands as soon as it has come: all that is left of it is that an
-    /// acknowledgement is owed.
-    /// Returns false if `message` is another one.
-    // Rule K.
-    #[inline]
-    pub(super) fn land_fresh<Out>(
-        &mut self,
-        common: &mut Common<Out, In>,
-        message: IncomingId,
-        now: Instant,
-    ) -> bool {
-        let Some(Fresh { key, header }) = self.fresh else {
-            return false;
-        };
-        if key != message.0 {
-            return false;
-        }
-        self.fresh = None;
-        self.messages.skip(key);
-        let asks = header.flags.has(Flags::ASKS);
-        self.from.owe(common, header.src, asks, now);
-        true
-    }
-
-    pub(super) fn consume_number<Out>(&mut self, common: &mut Common<Out, In>, header: &Header) {
+    pub(super) fn consume_number(&mut self, common: &mut Common<K>, header: &Header) {
         common.numbers_mut(header.src).next_in = header.msg_num.wrapping_add(1);
         self.take_turns(common, header.src);
     }
@@ -112,7 +80,7 @@ impl<In> Store<In> {
     /// Returns the turn of an unknown message. An older number was accepted once and its state is
     /// gone: it is answered, and nothing is created. A later number must wait for those before it.
     // Rule A. Rule P10.
-    pub(super) fn turn_of<Out>(&mut self, common: &mut Common<Out, In>, header: &Header) -> Turn {
+    pub(super) fn turn_of(&mut self, common: &mut Common<K>, header: &Header) -> Turn {
         let due = common.numbers(header.src).next_in;
         if header.msg_num == due || common.has(Bug::AcceptAnyNumber) {
             return Turn::Now;
@@ -132,11 +100,7 @@ impl<In> Store<In> {
 
     /// A first packet ahead of its turn: kept if it is not too far ahead.
     // Rule O.
-    pub(super) fn keep_early<Out>(
-        &mut self,
-        common: &mut Common<Out, In>,
-        header: &Header,
-    ) -> Result<Placement, Dropped> {
+    pub(super) fn keep_early(&mut self, common: &mut Common<K>, header: &Header) -> Placed {
         let due = common.numbers(header.src).next_in;
         let is_near = header.msg_num.wrapping_sub(due) < EARLY_WINDOW;
         if !is_near || !common.caps().has(Caps::OOO) {
@@ -167,11 +131,14 @@ impl<In> Store<In> {
 
     /// The next number of `from` is due: messages that came early have their turn.
     // Rule O.
-    pub(super) fn take_turns<Out>(&mut self, common: &mut Common<Out, In>, from: u32) {
+    pub(super) fn take_turns(&mut self, common: &mut Common<K>, from: u32) {
         let mut last = None;
         loop {
             let due = common.numbers(from).next_in;
-            let at = self.from.early_at(&self.messages, (from, due));
+            let mut at = self.from.first_early(from);
+            while at.is_some_and(|index| self.messages[index].msg_num != due) {
+                at = at.and_then(|index| List::after(&self.messages, index));
+            }
             let Some(index) = at else { break };
             let turn = step(self.messages[index].state, Input::Turn);
             let (state, _) = turn.expect("a message in the list of early ones is early");

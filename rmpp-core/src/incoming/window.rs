@@ -4,17 +4,17 @@
 use super::states::State;
 use super::{Listed, Receiver};
 use crate::caps::Caps;
-use crate::common::Common;
+use crate::common::{Common, Kept};
 use crate::config::Bug;
 use crate::error::Dropped;
-use crate::event::Placement;
+use crate::event::{Placed, Placement};
 use crate::ids::{IncomingId, Key};
 use crate::packet::{Header, Kind, Packet};
 
-impl<In> Receiver<In> {
+impl<K: Kept> Receiver<K> {
     /// The next message of `from` begins: earlier unscheduled data has come, or is lost.
     // Rule U. Rule R.
-    pub(super) fn close_block<Out>(&mut self, common: &mut Common<Out, In>, from: u32) {
+    pub(super) fn close_block(&mut self, common: &mut Common<K>, from: u32) {
         let key = self.store.from.replace_block(from, Key::NONE);
         let Some(index) = self.store.messages.find(key) else {
             return;
@@ -30,26 +30,22 @@ impl<In> Receiver<In> {
 
     /// Grants more when no more than that is left of what was granted.
     // Rule W. Rule G.
-    pub(super) fn renew_grant<Out>(&mut self, common: &mut Common<Out, In>, index: u32) {
-        let from = self.store.messages[index].from;
-        let to_peer = self.store.from.granted(from);
-        self.granting
-            .renew(common, &mut self.store.messages, index, to_peer);
+    pub(super) fn renew_grant(&mut self, common: &mut Common<K>, index: u32) {
+        self.granting.renew(common, &mut self.store.messages, index);
     }
 
     /// A CTS with a grant by Figure 8, in place of the one before.
     // Rule P4.
-    pub(super) fn grant<Out>(&mut self, common: &mut Common<Out, In>, index: u32) {
+    pub(super) fn grant(&mut self, common: &mut Common<K>, index: u32) {
         let message = &mut self.store.messages[index];
-        let to_peer = self.store.from.granted(message.from);
-        self.granting.grant(common, message, to_peer);
+        self.granting.grant(common, message);
         self.store.reply(common, index, Kind::Cts);
     }
 
     /// The first packet of a message that is being received comes again: no CTS has reached its
     /// sender, and its unscheduled data is lost.
     // Rule R. Rule U.
-    pub(super) fn grant_again<Out>(&mut self, common: &mut Common<Out, In>, index: u32) {
+    pub(super) fn grant_again(&mut self, common: &mut Common<K>, index: u32) {
         let message = &mut self.store.messages[index];
         let shape = message.shape(common.config());
         message.lost_to = message.lost_to.max(common.config().unscheduled_of(shape));
@@ -58,12 +54,12 @@ impl<In> Receiver<In> {
 
     /// Unscheduled data of a message whose turn has not come: kept with its first packet.
     // Rule O.
-    pub(super) fn keep_early_data<Out>(
+    pub(super) fn keep_early_data(
         &mut self,
-        common: &mut Common<Out, In>,
+        common: &mut Common<K>,
         index: u32,
         header: &Header,
-    ) -> Result<Placement, Dropped> {
+    ) -> Placed {
         let message = &mut self.store.messages[index];
         if header.seq > message.limit {
             return Err(Dropped::BeyondGrant);
@@ -84,12 +80,12 @@ impl<In> Receiver<In> {
 
     /// Data of a message that is being received: placed wherever it belongs.
     // Rule R.
-    pub(super) fn take_data<Out>(
+    pub(super) fn take_data(
         &mut self,
-        common: &mut Common<Out, In>,
+        common: &mut Common<K>,
         index: u32,
         header: &Header,
-    ) -> Result<Placement, Dropped> {
+    ) -> Placed {
         let message = &mut self.store.messages[index];
         let shape = message.shape(common.config());
         if header.seq > message.limit {
@@ -103,8 +99,7 @@ impl<In> Receiver<In> {
         let is_new = message.note(header.seq);
         let is_whole = message.expected > shape.last_seq();
         if is_new {
-            let to_peer = self.store.from.granted(message.from);
-            self.granting.give_back(1, to_peer);
+            self.granting.give_back(message.from, 1);
         } else {
             common.counts().duplicates += 1;
         }
@@ -137,9 +132,9 @@ impl<In> Receiver<In> {
     /// Takes in more packets of a run whose first one has just been placed: as long as the next one
     /// is expected, granted, not the last of the message and gives no cause for a new grant.
     // Rule R. Rule W.
-    pub(crate) fn take_more<Out>(
+    pub(crate) fn take_more(
         &mut self,
-        common: &mut Common<Out, In>,
+        common: &mut Common<K>,
         IncomingId(key): IncomingId,
         run: &Packet<'_>,
     ) -> u32 {
@@ -169,8 +164,7 @@ impl<In> Receiver<In> {
         if run.header.info2 == message.nak {
             message.fresh = message.fresh.max(seq + more);
         }
-        let to_peer = self.store.from.granted(message.from);
-        self.granting.give_back(more, to_peer);
+        self.granting.give_back(message.from, more);
         common.counts().received[Kind::Data.index()] += u64::from(more);
         self.renew_grant(common, index);
         more

@@ -7,7 +7,7 @@ use super::wake::PROBES;
 use super::{Outgoing, Place, Queues, Sender, ToPeer};
 use crate::bits::Bits;
 use crate::caps::Caps;
-use crate::common::Common;
+use crate::common::{Common, Kept};
 use crate::config::Config;
 use crate::event::Event;
 use crate::ids::precedes;
@@ -25,13 +25,13 @@ const SETTLING_NS: u64 = 200_000;
 /// longer, up to the timeout: each may be what makes the receiver acknowledge once more.
 const CHANCES: u16 = 2;
 
-impl<Out> Sender<Out> {
+impl<K: Kept> Sender<K> {
     /// Takes in the acknowledgement that every packet carries.
     // Rule K.
     #[inline]
-    pub(crate) fn hear_ack<In>(
+    pub(crate) fn hear_ack(
         &mut self,
-        common: &mut Common<Out, In>,
+        common: &mut Common<K>,
         from: u32,
         (header, bytes): (&Header, &[u8]),
     ) {
@@ -64,7 +64,7 @@ impl<Out> Sender<Out> {
     /// to transmit.
     // Rule K.
     #[inline(always)]
-    pub(crate) fn settle<In>(&mut self, common: &mut Common<Out, In>) -> bool {
+    pub(crate) fn settle(&mut self, common: &mut Common<K>) -> bool {
         let Some((from, came_at)) = self.unsettled.take() else {
             return false;
         };
@@ -73,12 +73,12 @@ impl<Out> Sender<Out> {
     }
 }
 
-impl<Out> Queues<Out> {
+impl<K: Kept> Queues<K> {
     /// The peer has asked for data of a message behind number `ack`, and still does not accept that
     /// one: it lacks something of it too, and what asked for that was lost.
     // Rule R.
     #[cold]
-    fn repeat_blocking<In>(&mut self, common: &Common<Out, In>, to: u32, ack: u32) {
+    fn repeat_blocking(&mut self, common: &Common<K>, to: u32, ack: u32) {
         let path = &self.to[to as usize];
         let Some(index) = path.pending.head() else {
             return;
@@ -93,7 +93,7 @@ impl<Out> Queues<Out> {
     /// First packets have been accepted; the acknowledgement came at `came_at`.
     // Rule K.
     #[inline(never)]
-    fn complete_acked<In>(&mut self, common: &mut Common<Out, In>, to: u32, came_at: Instant) {
+    fn complete_acked(&mut self, common: &mut Common<K>, to: u32, came_at: Instant) {
         let path = &self.to[to as usize];
         let ack = path.acked;
         let (mut newest, mut left_at) = (Timing::Unknown, None);
@@ -132,12 +132,7 @@ impl<Out> Queues<Out> {
     /// First packets that did not come though later ones did go out again; not those that have
     /// just been repeated.
     // Rule O.
-    fn repeat_missing<In>(
-        &mut self,
-        common: &mut Common<Out, In>,
-        to: u32,
-        (ack, bits): (u32, Bits),
-    ) {
+    fn repeat_missing(&mut self, common: &mut Common<K>, to: u32, (ack, bits): (u32, Bits)) {
         let highest = bits.highest().unwrap_or(0);
         let mut each = self.to[to as usize].pending.head();
         while let Some(index) = each {
@@ -167,7 +162,7 @@ impl<Out> Outgoing<Out> {
     /// Returns true if a missing first packet was not repeated so recently that the report may have
     /// crossed it. A long message repeats all of its first block, so it takes two round trips.
     // Rule O. Rule T.
-    fn is_settled<In>(&self, path: &ToPeer, common: &Common<Out, In>) -> bool {
+    fn is_settled<K: Kept>(&self, path: &ToPeer, common: &Common<K>) -> bool {
         let round_trip = &path.round_trip;
         let is_short = self.shape(common.config()).is_short();
         let near_ns = settling_ns(round_trip, if is_short { 1 } else { 2 });

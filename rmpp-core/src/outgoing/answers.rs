@@ -5,9 +5,9 @@ use super::wake::PROBES;
 use super::{Place, Queues, Sender};
 use crate::bits::Bits;
 use crate::caps::Caps;
-use crate::common::Common;
+use crate::common::{Common, Kept};
 use crate::config::Bug;
-use crate::error::Dropped;
+use crate::error::{Dropped, Heard};
 use crate::event::Event;
 use crate::ids::later_attempt;
 use crate::packet::{Flags, Header, Kind};
@@ -16,15 +16,10 @@ use crate::packet::{Flags, Header, Kind};
 // Rule T.
 const MOST_TRIES_HEARD: u8 = PROBES + 2;
 
-impl<Out> Sender<Out> {
+impl<K: Kept> Sender<K> {
     /// A CTS: obeyed once, and only when it grants what comes next in the present attempt.
     // Rule B.
-    pub(crate) fn hear_cts<In>(
-        &mut self,
-        common: &mut Common<Out, In>,
-        from: u32,
-        header: &Header,
-    ) -> Result<(), Dropped> {
+    pub(crate) fn hear_cts(&mut self, common: &mut Common<K>, from: u32, header: &Header) -> Heard {
         let queues = &mut self.queues;
         let index = queues.answered(from, header)?;
         let message = &queues.messages[index];
@@ -54,12 +49,12 @@ impl<Out> Sender<Out> {
     /// A CTS with selective NAK: it grants up to a limit, and names what is missing. It may come
     /// twice, or late: the limit never goes back, and a NAK is obeyed once.
     // Rule R. Rule W.
-    pub(crate) fn hear_selective_cts<In>(
+    pub(crate) fn hear_selective_cts(
         &mut self,
-        common: &mut Common<Out, In>,
+        common: &mut Common<K>,
         from: u32,
         (header, bits): (&Header, Bits),
-    ) -> Result<(), Dropped> {
+    ) -> Heard {
         let queues = &mut self.queues;
         let index = queues.answered(from, header)?;
         let message = &mut queues.messages[index];
@@ -99,12 +94,7 @@ impl<Out> Sender<Out> {
 
     /// MSGEND or MSGDROP: the receiver needs nothing more.
     // Rule P7. Rule K.
-    pub(crate) fn hear_end<In>(
-        &mut self,
-        common: &mut Common<Out, In>,
-        from: u32,
-        header: &Header,
-    ) -> Result<(), Dropped> {
+    pub(crate) fn hear_end(&mut self, common: &mut Common<K>, from: u32, header: &Header) -> Heard {
         if header.flags.has(Flags::PURE) {
             return Ok(());
         }
@@ -133,12 +123,7 @@ impl<Out> Sender<Out> {
 
     /// A GCH from the receiver: it holds the message and will answer later.
     // Rule H.
-    pub(crate) fn hear_hold<In>(
-        &mut self,
-        common: &mut Common<Out, In>,
-        from: u32,
-        header: &Header,
-    ) -> Result<(), Dropped> {
+    pub(crate) fn hear_gch(&mut self, common: &mut Common<K>, from: u32, header: &Header) -> Heard {
         let queues = &mut self.queues;
         let index = queues.answered(from, header)?;
         let message = &mut queues.messages[index];
@@ -164,9 +149,9 @@ impl<Out> Sender<Out> {
     }
 }
 
-impl<Out> Queues<Out> {
+impl<K: Kept> Queues<K> {
     /// An answer names a message and echoes the attempt that it answers: what it measures.
-    fn measure<In>(&mut self, common: &Common<Out, In>, index: u32, echo: u16) {
+    fn measure(&mut self, common: &Common<K>, index: u32, echo: u16) {
         let message = &self.messages[index];
         let path = &mut self.to[message.to as usize];
         let timing = message.timing_of_answer(path, echo, common.config());

@@ -2,19 +2,13 @@
 
 use super::states::{Input, State};
 use super::{Outgoing, Place, Queues};
-use crate::common::Common;
-use crate::event::Event;
+use crate::common::{Common, EventOf, Kept};
 use crate::ids::{Key, OutgoingId, later_attempt};
 use crate::time::Instant;
 
-impl<Out> Queues<Out> {
+impl<K: Kept> Queues<K> {
     /// A message leaves `send_pending`, or what remains of it: those behind it may move up.
-    pub(super) fn close_gap<In>(
-        &mut self,
-        common: &mut Common<Out, In>,
-        to: u32,
-        left_at: Option<Instant>,
-    ) {
+    pub(super) fn close_gap(&mut self, common: &mut Common<K>, to: u32, left_at: Option<Instant>) {
         if let Some(sent_at) = left_at {
             self.repeat_followers(common.config(), to, sent_at);
         }
@@ -29,11 +23,11 @@ impl<Out> Queues<Out> {
     /// Ends a message, but leaves those behind it where they are. The caller calls `close_gap` with
     /// the result for the last message that was taken out.
     #[inline]
-    pub(super) fn take_out<In>(
+    pub(super) fn take_out(
         &mut self,
-        common: &mut Common<Out, In>,
+        common: &mut Common<K>,
         index: u32,
-        event: fn(OutgoingId, Out) -> Event<Out, In>,
+        event: fn(OutgoingId, K::Out) -> EventOf<K>,
     ) -> Option<Instant> {
         let key = self.messages.key(index);
         self.unlist(index);
@@ -44,7 +38,7 @@ impl<Out> Queues<Out> {
     }
 
     /// Moves an answered opener on; those behind it move up.
-    pub(super) fn promote<In>(&mut self, common: &mut Common<Out, In>, index: u32, place: Place) {
+    pub(super) fn promote(&mut self, common: &mut Common<K>, index: u32, place: Place) {
         let message = &self.messages[index];
         let (to, left_at) = (message.to, message.repeated_at());
         self.move_to(index, place);
@@ -52,7 +46,7 @@ impl<Out> Queues<Out> {
     }
 
     // Rule P9.
-    pub(super) fn abort<In>(&mut self, common: &mut Common<Out, In>, index: u32) {
+    pub(super) fn abort(&mut self, common: &mut Common<K>, index: u32) {
         let message = &mut self.messages[index];
         let Some((state, _)) = message.step(Input::Abort, common.config()) else {
             return;
@@ -71,11 +65,7 @@ impl<Out> Queues<Out> {
     }
 
     /// Enters a new message. Returns true if it waits, since the window is full.
-    pub(super) fn enter<In>(
-        &mut self,
-        common: &Common<Out, In>,
-        message: Outgoing<Out>,
-    ) -> (Key, bool) {
+    pub(super) fn enter(&mut self, common: &Common<K>, message: Outgoing<K::Out>) -> (Key, bool) {
         let to = message.to as usize;
         let shape = message.shape(common.config());
         let key = self.messages.insert(message);
@@ -96,7 +86,7 @@ impl<Out> Queues<Out> {
     }
 
     /// A message is granted something: no first packet of it is due, and it has been answered.
-    pub(super) fn begin_block<In>(&mut self, common: &mut Common<Out, In>, index: u32) {
+    pub(super) fn begin_block(&mut self, common: &mut Common<K>, index: u32) {
         self.enter_name(index);
         if self.messages[index].place != Place::Sending {
             // A CTS need not echo the attempt.
@@ -112,12 +102,7 @@ impl<Out> Queues<Out> {
     /// A message is answered in its attempt `attempt`. If it was held, answers to others may have
     /// been lost, most likely if no hold has come since it was asked after.
     // Rule H.
-    pub(super) fn note_held_answered<In>(
-        &mut self,
-        common: &mut Common<Out, In>,
-        index: u32,
-        attempt: u16,
-    ) {
+    pub(super) fn note_held_answered(&mut self, common: &mut Common<K>, index: u32, attempt: u16) {
         let Outgoing {
             place, held_at, to, ..
         } = self.messages[index];

@@ -4,11 +4,11 @@ use super::states::{self, Input, State, Step};
 use super::{Measure, Outgoing, Place};
 use crate::bits::{Bits, WINDOW};
 use crate::caps::Caps;
-use crate::common::Common;
+use crate::common::{Common, Kept};
 use crate::config::{Bug, Config};
 use crate::event::Message;
 use crate::list::Links;
-use crate::packet::{Flags, Header, Kind, Shape};
+use crate::packet::{Header, Kind, Shape};
 use crate::time::{Instant, nanoseconds};
 
 impl<Out> Outgoing<Out> {
@@ -160,30 +160,17 @@ impl<Out> Outgoing<Out> {
 
     /// The fields all packets of an outgoing message share.
     // Rule P1.
-    pub(super) fn header<In>(&self, kind: Kind, common: &Common<Out, In>) -> Header {
-        let Outgoing {
-            msg_id,
-            len,
-            attempt,
-            msg_num,
-            ..
-        } = *self;
+    pub(super) fn header<K: Kept>(&self, kind: Kind, common: &Common<K>) -> Header {
         let len = match common.has(Bug::CutWideLength) {
-            true => len & u64::from(u32::MAX),
-            false => len,
+            true => self.len & u64::from(u32::MAX),
+            false => self.len,
         };
         Header {
-            kind,
-            version: common.config().version,
-            src: common.me(),
-            msg_id,
+            msg_id: self.msg_id,
             len,
-            seq: 0,
-            info1: 0,
-            info2: attempt,
-            msg_num,
-            ack: 0,
-            flags: Flags::NONE,
+            info2: self.attempt,
+            msg_num: self.msg_num,
+            ..Header::bare(kind, common.config().version, common.me())
         }
     }
 }

@@ -15,9 +15,10 @@ use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
+use core::marker::PhantomData;
 
 use crate::bits::Bits;
-use crate::common::{Common, give_back};
+use crate::common::{Common, Kept, give_back};
 use crate::config::{Bug, Config};
 use crate::event::{Message, Transmit};
 use crate::ids::{Key, OutgoingId};
@@ -30,8 +31,9 @@ use states::State;
 
 /// The sending side of an endpoint: its messages on their way out, and the paths to its peers.
 #[cfg_attr(feature = "simulated", derive(Clone, Hash))]
-pub(crate) struct Sender<Out> {
-    queues: Queues<Out>,
+pub(crate) struct Sender<K: Kept> {
+    queues: Queues<K>,
+    kept: PhantomData<K::Out>,
     lost_after_ns: u64,
     unheard_after_ns: u64,
     /// The peer whose acknowledgement came last, and when, until the messages are completed: the
@@ -41,8 +43,8 @@ pub(crate) struct Sender<Out> {
 
 /// The messages on their way out, their names, and the lists that they are in.
 #[cfg_attr(feature = "simulated", derive(Clone, Hash))]
-struct Queues<Out> {
-    messages: Slab<Outgoing<Out>>,
+struct Queues<K: Kept> {
+    messages: Slab<Outgoing<K::Out>>,
     /// Where they are, by their names.
     at: Table,
     next_msg_id: u32,
@@ -236,7 +238,7 @@ impl<Out> Linked for Outgoing<Out> {
     }
 }
 
-impl<Out> Sender<Out> {
+impl<K: Kept> Sender<K> {
     pub(crate) fn new(config: &Config) -> Self {
         let first = config.first_msg_num;
         let peer = ToPeer {
@@ -253,6 +255,7 @@ impl<Out> Sender<Out> {
                 sending: List::EMPTY,
                 ready: VecDeque::new(),
             },
+            kept: PhantomData,
             lost_after_ns: config.lost_after.map_or(u64::MAX, nanoseconds),
             unheard_after_ns: config.unheard_after.map_or(u64::MAX, nanoseconds),
             unsettled: None,
@@ -261,11 +264,11 @@ impl<Out> Sender<Out> {
 
     /// Begins a message; it is number next in the order of this pair.
     #[inline]
-    pub(crate) fn begin<In>(
+    pub(crate) fn begin(
         &mut self,
-        common: &mut Common<Out, In>,
+        common: &mut Common<K>,
         to: u32,
-        message: Message<Out>,
+        message: Message<K::Out>,
     ) -> OutgoingId {
         let peer = common.numbers_mut(to);
         let msg_num = peer.next_out;
@@ -283,43 +286,34 @@ impl<Out> Sender<Out> {
 
     /// What is kept with a message that has not ended.
     #[inline]
-    pub(crate) fn kept(&self, message: OutgoingId) -> Option<&Out> {
+    pub(crate) fn kept(&self, message: OutgoingId) -> Option<&K::Out> {
         let index = self.queues.messages.find(message.0)?;
         self.queues.messages[index].kept.as_ref()
     }
 
-    /// The peer of a short message, if nothing else has something to transmit. The message is to
-    /// be transmitted then.
+    /// A short message and its peer, if nothing else has something to transmit; `first_packet` is
+    /// called for it then.
     #[inline]
-    pub(crate) fn goes_first(
-        &mut self,
-        config: &Config,
-        OutgoingId(key): OutgoingId,
-    ) -> Option<u32> {
+    pub(crate) fn goes_first(&mut self, config: &Config, id: OutgoingId) -> Option<(u32, u32)> {
         let queues = &mut self.queues;
+        let OutgoingId(key) = id;
         let is_alone = queues.ready.len() == 1 && queues.ready.front() == Some(&key);
         if !is_alone || !queues.messages[key.index].shape(config).is_short() {
             return None;
         }
         queues.ready.pop_front();
         queues.messages[key.index].ready = false;
-        Some(queues.messages[key.index].to)
+        Some((key.index, queues.messages[key.index].to))
     }
 
-    /// The first packet of such a message.
     #[inline]
-    pub(crate) fn first_packet<In>(
-        &mut self,
-        common: &mut Common<Out, In>,
-        message: OutgoingId,
-        ack: u32,
-    ) -> Transmit {
-        self.queues.transmit_opener(common, message.0.index, ack)
+    pub(crate) fn first_packet(&mut self, common: &mut Common<K>, at: u32, ack: u32) -> Transmit {
+        self.queues.make_opener(common, at, ack)
     }
 
     /// The packet that `first_packet` returned is on its way.
     #[inline]
-    pub(crate) fn note_sent<In>(&mut self, common: &mut Common<Out, In>, message: OutgoingId) {
+    pub(crate) fn note_sent(&mut self, common: &mut Common<K>, message: OutgoingId) {
         if let Some(index) = self.queues.messages.find(message.0)
             && self.queues.messages[index].state == State::Waiting
             && !common.has(Bug::ForgetLaunch)
@@ -329,7 +323,7 @@ impl<Out> Sender<Out> {
     }
 
     /// Gives a message up that has not ended.
-    pub(crate) fn abort<In>(&mut self, common: &mut Common<Out, In>, message: OutgoingId) {
+    pub(crate) fn abort(&mut self, common: &mut Common<K>, message: OutgoingId) {
         if let Some(index) = self.queues.messages.find(message.0) {
             self.queues.abort(common, index);
         }
@@ -350,7 +344,7 @@ impl<Out> Sender<Out> {
     }
 
     /// A peer is gone: forgets its messages, and returns what was kept with them.
-    pub(crate) fn lose(&mut self, peer: u32) -> Vec<Out> {
+    pub(crate) fn lose(&mut self, peer: u32) -> Vec<K::Out> {
         let messages = self.queues.messages.iter();
         let of_peer = messages.filter(|(_, message)| message.to == peer);
         let of_peer: Vec<u32> = of_peer.map(|(index, _)| index).collect();
@@ -396,21 +390,17 @@ impl<Out> Sender<Out> {
 
 /// What the simulator asks of a sender.
 #[cfg(feature = "simulated")]
-impl<Out> Sender<Out> {
+impl<K: Kept> Sender<K> {
     /// An outgoing message that nothing will ever move on: it has nothing to transmit, no timer
     /// runs for it or for the one it waits for, and no acknowledgement waits to be looked at.
     /// `wake` is when the endpoint wakes. Returns true first if no acknowledgement waits.
-    pub(crate) fn stranded<In>(
-        &self,
-        common: &Common<Out, In>,
-        wake: Instant,
-    ) -> (bool, Option<OutgoingId>) {
+    pub(crate) fn stranded(&self, common: &Common<K>, wake: Instant) -> (bool, Option<OutgoingId>) {
         let queued = |key: &&Key| self.queues.messages.find(**key).is_some();
         // What comes after each step looks at each message only once.
         let is_settled = self.unsettled.is_none();
         let runs =
             |at: Instant, timer: Instant| at != Instant::NEVER && timer <= at && wake <= timer;
-        let stands = |index: u32, message: &Outgoing<Out>| {
+        let stands = |index: u32, message: &Outgoing<K::Out>| {
             let path = &self.queues.to[message.to as usize];
             let of_path = || common.alarms().of_path(message.to);
             let moves = |index: u32| {
@@ -470,31 +460,11 @@ impl<Out> Sender<Out> {
 
 #[cfg(feature = "simulated")]
 impl Hash for ToPeer {
+    /// Without what only measures the time.
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let Self {
-            waiting,
-            pending,
-            held,
-            held_due,
-            silent_since,
-            heard_at: _,
-            repeated_at: _,
-            round_trip: _,
-            backoff: _,
-            held_backoff: _,
-            suspects,
-            suspects_due,
-            pending_bytes,
-            unasked_bytes,
-            unasked,
-            acked,
-            answered,
-            lost,
-        } = self;
-        pending_bytes.hash(state);
-        (unasked_bytes, unasked, acked, answered).hash(state);
-        (waiting, pending, held, held_due).hash(state);
-        (suspects, suspects_due).hash(state);
-        (silent_since, lost).hash(state);
+        (self.waiting, self.pending, self.held, self.lost).hash(state);
+        (self.pending_bytes, self.unasked_bytes, self.unasked).hash(state);
+        (self.acked, self.answered, self.suspects).hash(state);
+        (self.held_due, self.suspects_due, self.silent_since).hash(state);
     }
 }

@@ -4,8 +4,9 @@ use alloc::vec::Vec;
 
 use super::{Outgoing, Place, Queues};
 use crate::caps::Caps;
+use crate::common::Kept;
 use crate::config::Config;
-use crate::error::Dropped;
+use crate::error::{Dropped, Heard};
 use crate::ids::precedes;
 use crate::list::List;
 use crate::packet::Header;
@@ -20,9 +21,9 @@ const KEPT: &str = "a message that has not ended is kept";
 /// Half of all msgIDs.
 pub(super) const HALF_CIRCLE: u32 = 1 << 31;
 
-impl<Out> Queues<Out> {
+impl<K: Kept> Queues<K> {
     /// The outgoing message that an answer names.
-    pub(super) fn answered(&self, from: u32, header: &Header) -> Result<u32, Dropped> {
+    pub(super) fn answered(&self, from: u32, header: &Header) -> Heard<u32> {
         let is_it = |index: &u32| {
             let Outgoing {
                 to,
@@ -129,7 +130,7 @@ impl<Out> Queues<Out> {
 
     /// Frees the state of a message that is in no list; returns what was kept with it.
     #[inline]
-    pub(super) fn forget_outgoing(&mut self, index: u32) -> Out {
+    pub(super) fn forget_outgoing(&mut self, index: u32) -> K::Out {
         let Outgoing { named, msg_id, .. } = self.messages[index];
         if named {
             self.at.remove(0, msg_id);

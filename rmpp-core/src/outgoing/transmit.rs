@@ -4,15 +4,15 @@ use super::states::{Action, Input, State};
 use super::{Queues, Sender};
 use crate::bits::Bits;
 use crate::caps::Caps;
-use crate::common::Common;
+use crate::common::{Common, Kept};
 use crate::event::Transmit;
 use crate::ids::OutgoingId;
 use crate::packet::{Flags, Header, Kind};
 use crate::time::Instant;
 
-impl<Out> Sender<Out> {
+impl<K: Kept> Sender<K> {
     /// The next message that has something to send, and its peer.
-    pub(crate) fn next_ready<In>(&mut self, common: &mut Common<Out, In>) -> Option<(u32, u32)> {
+    pub(crate) fn next_ready(&mut self, common: &mut Common<K>) -> Option<(u32, u32)> {
         let queues = &mut self.queues;
         loop {
             let key = *queues.ready.front()?;
@@ -35,31 +35,23 @@ impl<Out> Sender<Out> {
     }
 
     /// The next packet of a message that has something to send.
-    pub(crate) fn transmit<In>(
-        &mut self,
-        common: &mut Common<Out, In>,
-        index: u32,
-        ack: u32,
-    ) -> Transmit {
+    pub(crate) fn transmit(&mut self, common: &mut Common<K>, index: u32, ack: u32) -> Transmit {
         if !self.queues.messages[index].opener_due {
-            return self.queues.transmit_data(common, index, ack);
+            return self.queues.make_data(common, index, ack);
         }
-        let packet = self.queues.transmit_opener(common, index, ack);
+        let packet = self.queues.make_opener(common, index, ack);
         self.queues.note_launch(common, index);
         packet
     }
 
-    /// Sends up to `most` packets behind the one at `offset`, short of the one that ends the burst.
-    pub(crate) fn send_more<In>(
-        &mut self,
-        common: &mut Common<Out, In>,
-        index: u32,
-        offset: u64,
-        most: u32,
-    ) -> u32 {
-        let message = &mut self.queues.messages[index];
+    /// Sends up to `most` packets behind one of data, short of the one that ends the burst.
+    pub(crate) fn send_more(&mut self, common: &mut Common<K>, it: &Transmit, most: u32) -> u32 {
+        let Some(OutgoingId(key)) = it.message else {
+            return 0;
+        };
+        let message = &mut self.queues.messages[key.index];
         let shape = message.shape(common.config());
-        let is_plain = shape.offset(message.next) == offset + shape.packet_bytes as u64
+        let is_plain = shape.offset(message.next) == it.offset + shape.packet_bytes as u64
             && message.next > message.furthest
             && !message.opener_due;
         if !is_plain {
@@ -74,15 +66,10 @@ impl<Out> Sender<Out> {
     }
 }
 
-impl<Out> Queues<Out> {
+impl<K: Kept> Queues<K> {
     /// RTS or LAST_RTS, or NULL in its place. `note_launch` starts its timer.
     #[inline]
-    pub(super) fn transmit_opener<In>(
-        &mut self,
-        common: &mut Common<Out, In>,
-        index: u32,
-        ack: u32,
-    ) -> Transmit {
+    pub(super) fn make_opener(&mut self, common: &mut Common<K>, index: u32, ack: u32) -> Transmit {
         let message = &mut self.messages[index];
         let must = message.awaited || message.opened;
         let asks = self.to[message.to as usize].asks_for_ack(common.config(), message.charge, must);
@@ -112,7 +99,7 @@ impl<Out> Queues<Out> {
 
     /// The first packet of a message is on its way.
     #[inline]
-    pub(super) fn note_launch<In>(&mut self, common: &mut Common<Out, In>, index: u32) {
+    pub(super) fn note_launch(&mut self, common: &mut Common<K>, index: u32) {
         let now = common.now();
         let message = &mut self.messages[index];
         message.sent_at = now;
@@ -128,12 +115,7 @@ impl<Out> Queues<Out> {
 
     /// The next packet of a granted block; what is missing goes before what is new.
     // Rule P5. Rule R.
-    fn transmit_data<In>(
-        &mut self,
-        common: &mut Common<Out, In>,
-        index: u32,
-        ack: u32,
-    ) -> Transmit {
+    fn make_data(&mut self, common: &mut Common<K>, index: u32, ack: u32) -> Transmit {
         let message = &mut self.messages[index];
         let shape = message.shape(common.config());
         let seq = message.next_data().expect("the caller has looked");
@@ -185,7 +167,7 @@ impl<Out> Queues<Out> {
     }
 
     #[inline]
-    fn advance<In>(&mut self, common: &mut Common<Out, In>, index: u32, input: Input) {
+    fn advance(&mut self, common: &mut Common<K>, index: u32, input: Input) {
         let step = self.messages[index].step(input, common.config());
         let (state, action) = step.expect("a packet is made only in a state that sends it");
         self.messages[index].state = state;
@@ -194,9 +176,9 @@ impl<Out> Queues<Out> {
         }
     }
 
-    fn packet<In>(
+    fn packet(
         &self,
-        common: &mut Common<Out, In>,
+        common: &mut Common<K>,
         index: u32,
         header: Header,
         (offset, len): (u64, usize),

@@ -2,7 +2,7 @@
 
 use super::states::{Action, Input, State};
 use super::{Outgoing, Place, Queues, Sender, ToPeer};
-use crate::common::Common;
+use crate::common::{Common, Kept};
 use crate::config::{Bug, Config};
 use crate::event::Event;
 use crate::ids::NodeId;
@@ -12,7 +12,7 @@ use crate::time::{Instant, nanoseconds};
 /// In the fast profile this many repetitions follow the first before the timeout is doubled.
 pub(super) const PROBES: u8 = 3;
 
-impl<Out> Sender<Out> {
+impl<K: Kept> Sender<K> {
     /// The first thing due on a path: its oldest first packet, or its held messages.
     pub(crate) fn path_due(&self, config: &Config, to: u32) -> Instant {
         let path = &self.queues.to[to as usize];
@@ -27,7 +27,7 @@ impl<Out> Sender<Out> {
 
     /// The periodic look at `send_pending`: the oldest first packet is repeated, no other.
     // Rule P12.
-    pub(crate) fn tick_pending<In>(&mut self, common: &mut Common<Out, In>, to: u32) {
+    pub(crate) fn tick_pending(&mut self, common: &mut Common<K>, to: u32) {
         let path = &mut self.queues.to[to as usize];
         let Some(index) = path.oldest_pending(common.config()) else {
             return;
@@ -53,7 +53,7 @@ impl<Out> Sender<Out> {
 
     /// Asks after held messages: an answer may have been lost.
     // Rule H.
-    pub(crate) fn tick_held<In>(&mut self, common: &mut Common<Out, In>, to: u32) {
+    pub(crate) fn tick_held(&mut self, common: &mut Common<K>, to: u32) {
         for turns in [ToPeer::held_turns, ToPeer::suspect_turns] {
             let path = &mut self.queues.to[to as usize];
             if path.held.len() > 0 {
@@ -66,11 +66,7 @@ impl<Out> Sender<Out> {
     /// The timer of a message whose block or NULL was not answered, unless it has ended or waits
     /// for something else by now. Returns its peer, if that one is lost.
     // Rule P11.
-    pub(crate) fn tick_sending<In>(
-        &mut self,
-        common: &mut Common<Out, In>,
-        index: u32,
-    ) -> Option<u32> {
+    pub(crate) fn tick_sending(&mut self, common: &mut Common<K>, index: u32) -> Option<u32> {
         let message = self.queues.messages.get(index);
         let message = message.filter(|message| message.place == Place::Sending)?;
         let to = message.to;
@@ -93,7 +89,7 @@ impl<Out> Sender<Out> {
     /// Returns true if a peer has answered nothing for so long that it is lost. One that has never
     /// answered anything is reported before.
     // Rule T.
-    pub(crate) fn is_lost_by_silence<In>(&mut self, common: &mut Common<Out, In>, to: u32) -> bool {
+    pub(crate) fn is_lost_by_silence(&mut self, common: &mut Common<K>, to: u32) -> bool {
         let path = &self.queues.to[to as usize];
         let (since, is_unheard) = (path.silent_since, path.heard_at == Instant::ZERO);
         let is_lost = self.silence_ends(to) <= common.now();
@@ -112,7 +108,7 @@ impl<Out> Sender<Out> {
 
     /// This node slept: whatever was to be answered gets its full time again.
     // Rule T.
-    pub(crate) fn start_timers_anew<In>(&mut self, common: &mut Common<Out, In>) {
+    pub(crate) fn start_timers_anew(&mut self, common: &mut Common<K>) {
         let queues = &mut self.queues;
         let now = common.now();
         for to in 0..queues.to.len() {
@@ -124,8 +120,8 @@ impl<Out> Sender<Out> {
     }
 }
 
-impl<Out> Queues<Out> {
-    fn start_timers_of<In>(&mut self, common: &mut Common<Out, In>, list: List) {
+impl<K: Kept> Queues<K> {
+    fn start_timers_of(&mut self, common: &mut Common<K>, list: List) {
         let mut each = list.head();
         while let Some(index) = each {
             each = List::after(&self.messages, index);
@@ -138,7 +134,7 @@ impl<Out> Queues<Out> {
     }
 
     /// Starts the timer of what has just been sent.
-    pub(super) fn arm<In>(&mut self, common: &mut Common<Out, In>, index: u32, now: Instant) {
+    pub(super) fn arm(&mut self, common: &mut Common<K>, index: u32, now: Instant) {
         let message = &mut self.messages[index];
         let path = &self.to[message.to as usize];
         let backoff = path.backoff.max(message.tries);
@@ -164,7 +160,7 @@ impl<Out> Queues<Out> {
     /// Starts the timer of a granted message that has nothing to send; queues one that has. A
     /// message that is still queued loses its old deadline: it starts its timer when it leaves the
     /// queue.
-    pub(super) fn arm_idle<In>(&mut self, common: &mut Common<Out, In>, index: u32, now: Instant) {
+    pub(super) fn arm_idle(&mut self, common: &mut Common<K>, index: u32, now: Instant) {
         let message = &self.messages[index];
         debug_assert_eq!(
             message.state,
@@ -181,7 +177,7 @@ impl<Out> Queues<Out> {
 
 impl<Out> Outgoing<Out> {
     /// Its timer has rung: what goes out again.
-    fn try_again<In>(&mut self, common: &mut Common<Out, In>) {
+    fn try_again<K: Kept>(&mut self, common: &mut Common<K>) {
         common.counts().timeouts += 1;
         let step = self.step(Input::Timeout, common.config());
         let (state, action) = step.expect("a timer runs only in a state that waits");
@@ -208,7 +204,7 @@ impl<Out> Outgoing<Out> {
     /// Puts its timer off, if its peer has sent other packets since: the peer is busy with earlier
     /// ones. Returns false if the timeout is over.
     // Rule T.
-    fn put_off<In>(&mut self, path: &ToPeer, common: &Common<Out, In>) -> bool {
+    fn put_off<K: Kept>(&mut self, path: &ToPeer, common: &Common<K>) -> bool {
         if common.caps().is_classic() || path.backoff.max(self.tries) > 0 {
             return false;
         }
