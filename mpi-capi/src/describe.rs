@@ -1,18 +1,21 @@
 //! The program around the library, for the report of a job that hangs:
 //! docs/decisions/0051-who-waits.md.
 
-use std::sync::OnceLock;
+use std::sync::Arc;
 
 use mpi_lite::boot::state::{CommunicatorState, FailedCall, Operation, Peer, ThreadState};
 use mpi_lite::engine::Program;
 use mpi_lite::ids::Context;
 
 use crate::abi;
-use crate::comm::CommObject;
+use crate::calls::record;
+use crate::chapters;
 use crate::global::LIBRARY;
+use crate::objects::comm::{self, CommObject};
 use crate::python;
-use crate::record::shows_arguments;
+use crate::registry::Registered;
 use crate::stack;
+use crate::symbol::shows_arguments;
 
 /// The program that is linked with this library.
 #[derive(Debug)]
@@ -22,7 +25,8 @@ impl Program for Caller {
     fn describe_call(&self, thread: &mut ThreadState) {
         let callers = stack::callers();
         let running = callers.running.as_ref();
-        let kept = running.and_then(|running| LIBRARY.last().arguments(running));
+        let kept =
+            running.and_then(|it| record::arguments(it, |name| Some(chapters::entry(name)?.show)));
         // Without exported names, in a static library, what was entered last is the best guess.
         let last = || LIBRARY.last().called().map(|symbol| symbol.name.to_owned());
         if let Some(call) = running.map(|running| running.name.clone()).or_else(last) {
@@ -138,10 +142,11 @@ impl Names {
             });
             (object.lite.context(), name, object.made())
         };
-        let comms = LIBRARY.comms.try_lock()?;
-        let predefined = LIBRARY.predefined().into_iter().filter_map(OnceLock::get);
+        let comms = <Arc<CommObject>>::table().try_lock()?;
         let made = comms.iter().map(|(_, object)| &**object);
-        Some(Self(predefined.chain(made).map(described).collect()))
+        Some(Self(
+            comm::predefined().chain(made).map(described).collect(),
+        ))
     }
 
     /// Name of the communicator, and how it was made.

@@ -1,121 +1,23 @@
 //! The macro that turns one entry of a chapter into its C symbols, and what the macro stands on.
 //!
 //! An entry names a C function, its large-count twin if it has one, and its arguments as types of
-//! [`crate::args`], [`crate::objects`], [`crate::buffers`] and [`crate::arrays`]. From one body the
+//! [`crate::args`]. From one body the
 //! macro makes `MPI_X`, `PMPI_X`, `MPI_X_c` and `PMPI_X_c`, and a row of the table from which the
 //! prototypes in `include/mpi.h` and `docs/coverage.md` are written. An entry that ends with `;`
 //! instead of a body is declared but not implemented: it links and raises
 //! `MPI_ERR_UNSUPPORTED_OPERATION`.
 
+use core::mem::MaybeUninit;
+
+use crate::declaration::Declarator;
 use crate::error::Result;
 use crate::raise::Call;
-use crate::record::ShowRecord;
 
 /// The width of a function without suffix: counts are `int`.
 pub struct Small;
 
 /// The width of a `_c` function: counts are `MPI_Count`.
 pub struct Large;
-
-/// How C declares one argument: `base`, `before`, the name, `after`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Declarator {
-    /// The type's name, with `const` where it has one.
-    pub base: &'static str,
-    /// What stands between the type and the argument's name.
-    pub before: &'static str,
-    /// What follows the argument's name.
-    pub after: &'static str,
-}
-
-impl Declarator {
-    /// `base name`.
-    pub const fn value(base: &'static str) -> Self {
-        Self {
-            base,
-            before: " ",
-            after: "",
-        }
-    }
-
-    /// `base *name`.
-    pub const fn pointer(base: &'static str) -> Self {
-        Self {
-            base,
-            before: " *",
-            after: "",
-        }
-    }
-
-    /// `base name[]`.
-    pub const fn array(base: &'static str) -> Self {
-        Self {
-            base,
-            before: " ",
-            after: "[]",
-        }
-    }
-}
-
-/// The length of [`join`]'s text.
-pub const fn length(args: &[(Declarator, &str)]) -> usize {
-    let mut length = 0;
-    let mut at = 0;
-    while at < args.len() {
-        let (declarator, name) = args[at];
-        let Declarator {
-            base,
-            before,
-            after,
-        } = declarator;
-        let separator = if at == 0 { 0 } else { 2 };
-        length += separator + base.len() + before.len() + name.len() + after.len();
-        at += 1;
-    }
-    length
-}
-
-/// The declarations of arguments as one text, separated by `, `.
-pub const fn join<const LENGTH: usize>(args: &[(Declarator, &str)]) -> [u8; LENGTH] {
-    let mut text = [0; LENGTH];
-    let mut end = 0;
-    let mut at = 0;
-    while at < args.len() {
-        let (declarator, name) = args[at];
-        let separator = if at == 0 { "" } else { ", " };
-        let Declarator {
-            base,
-            before,
-            after,
-        } = declarator;
-        end = append(&mut text, end, separator);
-        end = append(&mut text, end, base);
-        end = append(&mut text, end, before);
-        end = append(&mut text, end, name);
-        end = append(&mut text, end, after);
-        at += 1;
-    }
-    text
-}
-
-const fn append(text: &mut [u8], end: usize, part: &str) -> usize {
-    let (_, room) = text.split_at_mut(end);
-    let (room, _) = room.split_at_mut(part.len());
-    room.copy_from_slice(part.as_bytes());
-    end + part.len()
-}
-
-/// The text of the declarations of arguments.
-macro_rules! parameters {
-    ($($arg:expr),*) => {{
-        const ARGS: &[($crate::entry::Declarator, &str)] = &[$($arg),*];
-        const TEXT: &[u8] = &$crate::entry::join::<{ $crate::entry::length(ARGS) }>(ARGS);
-        match core::str::from_utf8(TEXT) {
-            Ok(text) => text,
-            Err(_) => unreachable!(),
-        }
-    }};
-}
 
 /// An argument as C passes it.
 #[expect(
@@ -148,6 +50,19 @@ pub trait Arg<Width> {
     unsafe fn void(_c: Self::C) {}
 }
 
+/// An argument in a record. What the engine knows as well is left out, and addresses.
+pub type Kept<C> = MaybeUninit<C>;
+
+/// Keeps an argument in a record.
+#[inline(always)]
+pub fn keep<T: Arg<W>, W>(argument: T::C) -> Kept<T::C> {
+    if T::IS_KEPT {
+        MaybeUninit::new(argument)
+    } else {
+        MaybeUninit::uninit()
+    }
+}
+
 /// An argument that can be turned into a value a body may rely on.
 #[expect(
     unsafe_code,
@@ -174,122 +89,6 @@ pub trait Value {
     const NAME: &'static str;
 }
 
-/// One row of the table: a C function.
-#[derive(Debug, Clone, Copy)]
-pub struct Entry {
-    /// The name, `MPI_X` or `MPI_X_c`.
-    pub name: &'static str,
-    /// The C type of the result.
-    pub returns: &'static str,
-    /// The declarations of the arguments, separated by `, `. They are text, not parts: a library
-    /// holds 664 of them.
-    pub parameters: &'static str,
-    /// True if there is a body.
-    pub implemented: bool,
-    /// Shows the arguments that a record of this function holds.
-    pub show: ShowRecord,
-}
-
-/// What is known about a symbol while it runs. One static per symbol.
-#[derive(Debug)]
-pub struct Symbol {
-    /// The name in the program.
-    pub name: &'static str,
-    /// True if MPI allows the call before `MPI_Init` and after `MPI_Finalize`.
-    pub any_time: bool,
-}
-
-impl Symbol {
-    /// The symbol called `name`.
-    pub const fn new(name: &'static str) -> Self {
-        Self {
-            name,
-            any_time: is_in(CALLABLE_AT_ANY_TIME, name) || is_of_tools(name),
-        }
-    }
-}
-
-/// Functions that may be called before initialization and after finalization. Source: MPI 5.0,
-/// 11.4.1, table 11.1, and the standard ABI's conversions of handles to integers. `MPI_Init` and
-/// its like are here because they check themselves when they may be called.
-const CALLABLE_AT_ANY_TIME: &[&str] = &[
-    "MPI_Initialized",
-    "MPI_Finalized",
-    "MPI_Init",
-    "MPI_Init_thread",
-    "MPI_Finalize",
-    "MPI_Session_init",
-    "MPI_Get_version",
-    "MPI_Get_library_version",
-    "MPI_Abi_get_version",
-    "MPI_Abi_get_info",
-    "MPI_Abi_get_fortran_info",
-    "MPI_Abi_get_fortran_booleans",
-    "MPI_Abi_set_fortran_info",
-    "MPI_Abi_set_fortran_booleans",
-    "MPI_Info_create",
-    "MPI_Info_create_env",
-    "MPI_Info_set",
-    "MPI_Info_delete",
-    "MPI_Info_get",
-    "MPI_Info_get_valuelen",
-    "MPI_Info_get_string",
-    "MPI_Info_get_nkeys",
-    "MPI_Info_get_nthkey",
-    "MPI_Info_dup",
-    "MPI_Info_free",
-    "MPI_Session_create_errhandler",
-    "MPI_Session_call_errhandler",
-    "MPI_Errhandler_free",
-    "MPI_Error_string",
-    "MPI_Error_class",
-    "MPI_Add_error_class",
-    "MPI_Add_error_code",
-    "MPI_Add_error_string",
-    "MPI_Remove_error_class",
-    "MPI_Remove_error_code",
-    "MPI_Remove_error_string",
-    "MPI_Pcontrol",
-    // Getters and setters of a status touch only the caller's memory.
-    "MPI_Status_get_error",
-    "MPI_Status_get_source",
-    "MPI_Status_get_tag",
-    "MPI_Status_set_error",
-    "MPI_Status_set_source",
-    "MPI_Status_set_tag",
-];
-
-pub(crate) const fn is_in(list: &[&str], name: &str) -> bool {
-    let name = name.as_bytes();
-    let mut row = 0;
-    while row < list.len() {
-        let listed = list[row].as_bytes();
-        if listed.len() == name.len() && starts_with(name, listed) {
-            return true;
-        }
-        row += 1;
-    }
-    false
-}
-
-const fn is_of_tools(name: &str) -> bool {
-    starts_with(name.as_bytes(), b"MPI_T_")
-}
-
-const fn starts_with(name: &[u8], start: &[u8]) -> bool {
-    if name.len() < start.len() {
-        return false;
-    }
-    let mut at = 0;
-    while at < start.len() {
-        if name[at] != start[at] {
-            return false;
-        }
-        at += 1;
-    }
-    true
-}
-
 /// Makes the C symbols of functions that return an error code, and the chapter's `TABLE`.
 macro_rules! mpi {
     ($(
@@ -305,7 +104,7 @@ macro_rules! mpi {
         )*
 
         /// The functions of this file: the plain name, then its large-count twin.
-        pub const TABLE: &[&[$crate::entry::Entry]] = &[$(
+        pub const TABLE: &[&[$crate::declaration::Entry]] = &[$(
             $crate::entry::mpi!(@entry $crate::entry::Small [$name] ($($arg: $ty),*) $body),
             $crate::entry::mpi!(@entry $crate::entry::Large [$($large)?] ($($arg: $ty),*) $body),
         )*];
@@ -324,8 +123,8 @@ macro_rules! mpi {
     (@export $name:ident $width:ty [$symbol:ident] ($($arg:ident: $ty:ty),*) $body:tt) => {
         #[expect(unsafe_code, reason = "an exported symbol is called by C with raw arguments")]
         const _: () = {
-            static SYMBOL: $crate::entry::Symbol =
-                $crate::entry::Symbol::new(stringify!($symbol));
+            static SYMBOL: $crate::symbol::Symbol =
+                $crate::symbol::Symbol::new(stringify!($symbol));
 
             #[unsafe(export_name = concat!("P", stringify!($symbol)))]
             #[allow(clippy::too_many_arguments, reason = "C's argument lists")]
@@ -333,9 +132,9 @@ macro_rules! mpi {
                 $($arg: <$ty as $crate::entry::Arg<$width>>::C),*
             ) -> core::ffi::c_int {
                 let record;
-                let call = if const { $crate::record::is_recorded(stringify!($symbol)) } {
-                    record = ($($crate::record::keep::<$ty, $width>($arg),)*);
-                    if const { $crate::record::is_reduction(stringify!($symbol)) } {
+                let call = if const { $crate::symbol::is_recorded(stringify!($symbol)) } {
+                    record = ($($crate::entry::keep::<$ty, $width>($arg),)*);
+                    if const { $crate::symbol::is_reduction(stringify!($symbol)) } {
                         $crate::global::LIBRARY.note_reduction(&SYMBOL);
                     }
                     $crate::raise::Call::enter_recorded(&SYMBOL, &record)
@@ -382,7 +181,7 @@ macro_rules! mpi {
 
     (@run $name:ident $width:ty, ($call:ident) ($($arg:ident: $ty:ty),*) ;) => {{
         $( <$ty as $crate::entry::Arg<$width>>::note($arg, &$call); )*
-        $call.unsupported()
+        $call.unsupported($crate::missing::code_of)
     }};
     (@run $name:ident $width:ty, ($call:ident) ($($arg:ident: $ty:ty),*) $body:block) => {{
         let run = || {
@@ -401,10 +200,10 @@ macro_rules! mpi {
 
     (@entry $width:ty [] $args:tt $body:tt) => { &[] };
     (@entry $width:ty [$symbol:ident] ($($arg:ident: $ty:ty),*) $body:tt) => {
-        &[$crate::entry::Entry {
+        &[$crate::declaration::Entry {
             name: stringify!($symbol),
             returns: "int",
-            parameters: $crate::entry::parameters!($((
+            parameters: $crate::declaration::parameters!($((
                 <$ty as $crate::entry::Arg<$width>>::DECLARATION,
                 stringify!($arg),
             )),*),
@@ -415,7 +214,7 @@ macro_rules! mpi {
                     // SAFETY: the caller has a record of this symbol, which `profiled` has made.
                     let ($($arg,)*) = unsafe {
                         *_record.cast::<($(
-                            $crate::record::Kept<<$ty as $crate::entry::Arg<$width>>::C>,
+                            $crate::entry::Kept<<$ty as $crate::entry::Arg<$width>>::C>,
                         )*)>()
                     };
                     $(
@@ -428,7 +227,7 @@ macro_rules! mpi {
                     )*
                 }
                 // Of functions that keep no record nothing is built.
-                if $crate::record::is_recorded(stringify!($symbol)) {
+                if $crate::symbol::is_recorded(stringify!($symbol)) {
                     show
                 } else {
                     |_, _| ()
@@ -467,10 +266,10 @@ macro_rules! values {
         )*
 
         /// The functions of this file that return a value.
-        pub const VALUES: &[&[$crate::entry::Entry]] = &[$(&[$crate::entry::Entry {
+        pub const VALUES: &[&[$crate::declaration::Entry]] = &[$(&[$crate::declaration::Entry {
             name: stringify!($name),
             returns: <$value as $crate::entry::Value>::NAME,
-            parameters: $crate::entry::parameters!($((
+            parameters: $crate::declaration::parameters!($((
                 <$ty as $crate::entry::Arg<$crate::entry::Small>>::DECLARATION,
                 stringify!($arg),
             )),*),
@@ -537,7 +336,7 @@ macro_rules! collectives {
                     $($arg: $ty,)* $comm: Comm, request: Out<Request>
                 ) {
                     let started = $comm.lite.start(apart::$read($($arg,)* &$comm)?)?;
-                    request.set($crate::request::handle_of(started))
+                    request.set($crate::objects::request::handle_of(started))
                 }
             )*}
         }
@@ -554,29 +353,11 @@ macro_rules! collectives {
                     // No hint is known.
                     let _ = info;
                     let planned = $comm.lite.plan(apart::$read($($arg,)* &$comm)?)?;
-                    request.set($crate::request::handle_of(planned))
+                    request.set($crate::objects::request::handle_of(planned))
                 }
             )*}
         }
     };
 }
 
-pub(crate) use {collectives, mpi, parameters, values};
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn symbol(name: &'static str) -> Symbol {
-        Symbol::new(name)
-    }
-
-    #[test]
-    fn only_the_listed_functions_run_without_init() {
-        assert!(symbol("MPI_Initialized").any_time);
-        assert!(symbol("MPI_T_init_thread").any_time);
-        assert!(!symbol("MPI_Send").any_time);
-        assert!(!symbol("MPI_Info_get_foo").any_time);
-        assert!(!symbol("MPI_Type_size").any_time);
-    }
-}
+pub(crate) use {collectives, mpi, values};

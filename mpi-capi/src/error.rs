@@ -57,7 +57,10 @@ pub enum Cause {
          what is",
         env!("CARGO_PKG_VERSION")
     )]
-    Unsupported,
+    Unsupported {
+        /// The error code that names the function.
+        code: c_int,
+    },
     /// An argument through which we should read or write is null.
     #[error("{name} is a null pointer")]
     NullPointer {
@@ -203,9 +206,12 @@ impl Error {
         matches!(*self.0, Cause::Watched)
     }
 
-    /// Returns true if the function has no body.
-    pub fn is_unsupported(&self) -> bool {
-        matches!(*self.0, Cause::Unsupported)
+    /// The code that names the function, which has no body; `None` for other errors.
+    pub fn of_missing(&self) -> Option<c_int> {
+        match *self.0 {
+            Cause::Unsupported { code } => Some(code),
+            _ => None,
+        }
     }
 
     /// Of several operations the one at `index` failed with `error`.
@@ -219,7 +225,7 @@ impl Error {
             Cause::BeforeInit | Cause::AfterFinalize | Cause::InForkedChild | Cause::Watched => {
                 abi::MPI_ERR_OTHER
             }
-            Cause::Unsupported => abi::MPI_ERR_UNSUPPORTED_OPERATION,
+            Cause::Unsupported { .. } => abi::MPI_ERR_UNSUPPORTED_OPERATION,
             Cause::NullPointer { .. }
             | Cause::NoRoomToPack { .. }
             | Cause::NothingToUnpack { .. } => abi::MPI_ERR_ARG,

@@ -21,10 +21,13 @@ use mpi_lite::ids::Context;
 use parking_lot::Mutex;
 
 use crate::abi::{self, Handle};
+use crate::callback::{Callback, call_program};
 use crate::error::{Cause, Error, Result};
 use crate::event_types::{BEGIN, END, OPERATIONS, ROOM, TYPES, size_of_element};
 use crate::global::{LIBRARY, Thread};
-use crate::panic::{Callback, call_program};
+use crate::handle::Kind;
+use crate::object::Object;
+use crate::objects::comm;
 use crate::variables::{Tools, tools};
 
 /// Something that happened.
@@ -34,6 +37,14 @@ pub struct Event {
     /// Nanoseconds of the source's clock.
     pub time: i64,
     bytes: [u8; ROOM],
+}
+
+impl Object for Event {
+    const KIND: Kind = Kind::EventInstance;
+}
+
+impl Object for Registration {
+    const KIND: Kind = Kind::EventRegistration;
 }
 
 impl Event {
@@ -196,6 +207,9 @@ pub struct Events {
     feed: Mutex<Feed>,
 }
 
+/// What tools watch.
+pub static EVENTS: Events = Events::unwatched();
+
 impl Events {
     /// Nobody watches.
     pub const fn unwatched() -> Self {
@@ -240,8 +254,8 @@ impl Events {
 /// Begins to watch in a process that has just begun.
 pub fn attach() {
     // A tool may begin or end to watch now: what it sets and what is set here must agree.
-    let feed = LIBRARY.events.feed.lock();
-    let is_on = LIBRARY.events.is_on();
+    let feed = EVENTS.feed.lock();
+    let is_on = EVENTS.is_on();
     if is_on {
         LIBRARY.watch(true);
     }
@@ -278,14 +292,14 @@ fn note_message(event: &MessageEvent) {
     bytes[4..8].copy_from_slice(&tag.to_ne_bytes());
     bytes[8..16].copy_from_slice(&event.bytes.to_ne_bytes());
     bytes[16..].copy_from_slice(&u64::from(event.context.0).to_ne_bytes());
-    LIBRARY.events.feed.lock().push(kind, bytes);
+    EVENTS.feed.lock().push(kind, bytes);
 }
 
 fn note_collective(kind: usize, operation: c_int, context: Context) {
     let mut bytes = [0; ROOM];
     bytes[..4].copy_from_slice(&operation.to_ne_bytes());
     bytes[8..16].copy_from_slice(&u64::from(context.0).to_ne_bytes());
-    LIBRARY.events.feed.lock().push(kind, bytes);
+    EVENTS.feed.lock().push(kind, bytes);
 }
 
 thread_local! {
@@ -339,7 +353,7 @@ pub fn check_observed() -> Result<()> {
 pub fn observe(name: &str, object: Option<Handle>, call: &dyn Fn() -> c_int) -> c_int {
     let _observation = Observation::begin(place_on_stack());
     let operation = operation_of(name.strip_suffix("_c").unwrap_or(name));
-    let comm = operation.and_then(|_| LIBRARY.comm(object?).ok());
+    let comm = operation.and_then(|_| comm::find(object?).ok());
     let note = |kind| {
         if let (Some(operation), Some(comm)) = (operation, &comm) {
             note_collective(kind, operation, comm.lite.context());
@@ -363,11 +377,11 @@ fn operation_of(name: &str) -> Option<c_int> {
 #[cold]
 #[inline(never)]
 pub fn deliver() {
-    if !LIBRARY.events.feed.lock().begin(place_on_stack()) {
+    if !EVENTS.feed.lock().begin(place_on_stack()) {
         return;
     }
     loop {
-        let due = LIBRARY.events.feed.lock().next();
+        let due = EVENTS.feed.lock().next();
         match due {
             Some(Due::Event(event)) => deliver_one(event),
             Some(Due::Lost(kind, count)) => tell_lost(kind, count),
@@ -394,9 +408,9 @@ fn deliver_one(event: Event) {
 /// Runs `call`, which may call callbacks of a registration. If another thread frees the
 /// registration meanwhile, its free function is called after that.
 fn call_for(handle: Handle, call: impl FnOnce()) {
-    LIBRARY.events.feed.lock().called = Some(handle);
+    EVENTS.feed.lock().called = Some(handle);
     call();
-    let mut feed = LIBRARY.events.feed.lock();
+    let mut feed = EVENTS.feed.lock();
     feed.called = None;
     let freed = core::mem::take(&mut feed.freed);
     drop(feed);
@@ -473,7 +487,7 @@ fn call_event(handler: Handler, instance: Handle, registration: Handle) {
 /// Tells the program that a registration is gone: at once, or when another thread has ended the
 /// callback that it calls.
 pub fn tell_freed(registration: Handle, user_data: usize, address: usize) {
-    let mut feed = LIBRARY.events.feed.lock();
+    let mut feed = EVENTS.feed.lock();
     let me = Thread::current();
     let is_elsewhere = feed.deliverer.is_some_and(|(thread, _)| thread != me);
     if is_elsewhere && feed.called == Some(registration) {

@@ -4,7 +4,7 @@
 use core::fmt::Write as _;
 
 use crate::chapters::{CHAPTERS, Chapter};
-use crate::entry::Entry;
+use crate::declaration::Entry;
 
 const WIDTH: usize = 100;
 

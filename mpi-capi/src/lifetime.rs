@@ -17,22 +17,25 @@
 
 use core::ffi::c_int;
 use core::sync::atomic::Ordering;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use mpi_lite::world::Process;
+use parking_lot::Mutex;
 
 use crate::abi::{self, Handle};
-use crate::comm::CommObject;
 use crate::describe::Caller;
 use crate::error::{Cause, Error, Result};
 use crate::events;
 use crate::global::{LIBRARY, Library, Stage, Thread};
-use crate::session::SessionObject;
+use crate::objects::attributes;
+use crate::objects::comm::{self, CommObject};
+use crate::objects::session::SessionObject;
+use crate::registry;
 use crate::{codes, panic, raise};
 
 /// What uses MPI in this process, and whether it has a part in the job.
 #[derive(Debug)]
-pub struct Uses {
+struct Uses {
     is_in_world: bool,
     sessions: usize,
     membership: Membership,
@@ -55,7 +58,7 @@ enum Membership {
 
 impl Uses {
     /// Nothing uses MPI yet.
-    pub const NONE: Self = Self {
+    const NONE: Self = Self {
         is_in_world: false,
         sessions: 0,
         membership: Membership::None,
@@ -66,6 +69,8 @@ impl Uses {
         self.is_in_world || self.sessions > 0
     }
 }
+
+static USES: Mutex<Uses> = Mutex::new(Uses::NONE);
 
 const INIT_TWICE: &str = "MPI is initialized already";
 const INIT_AFTER_FINALIZE: &str = "MPI was finalized and cannot be initialized again";
@@ -86,7 +91,7 @@ impl Library {
     /// It is not the first time, or mpi-lite cannot start.
     pub fn init(&self, thread_level: c_int) -> Result<()> {
         self.check_process()?;
-        let uses = &mut *self.uses.lock();
+        let uses = &mut *USES.lock();
         match self.world_stage() {
             Stage::Before => {}
             Stage::After => return Err(Error::new(abi::MPI_ERR_OTHER, INIT_AFTER_FINALIZE)),
@@ -101,10 +106,9 @@ impl Library {
         let world = of_process(process.world(), abi::MPI_COMM_WORLD, "MPI_COMM_WORLD");
         let own = of_process(process.own(), abi::MPI_COMM_SELF, "MPI_COMM_SELF");
         let size = c_int::try_from(process.world().size()).expect("ranks are C's int");
-        self.note_size(size);
-        self.note_appnum(process.assignment().appnum);
-        let first = self.world.set(world).is_ok()
-            && self.own.set(own).is_ok()
+        attributes::note_size(size);
+        attributes::note_appnum(process.assignment().appnum);
+        let first = comm::begin_world(world, own)
             && self.threads.set((Thread::current(), thread_level)).is_ok();
         assert!(first, "the world model begins once");
         uses.is_in_world = true;
@@ -127,21 +131,18 @@ impl Library {
             Stage::After => return Err(Error::new(abi::MPI_ERR_OTHER, FINALIZE_TWICE)),
             _ => {}
         }
-        for comm in [&self.own, &self.world]
-            .into_iter()
-            .filter_map(OnceLock::get)
-        {
+        for comm in comm::predefined() {
             comm.attributes.delete_all(comm.handle())?;
         }
         let survives = !raise::is_fatal_without_object();
-        let has_sessions = self.uses.lock().sessions > 0;
+        let has_sessions = USES.lock().sessions > 0;
         let left = match has_sessions {
             true => Ok(()),
             false => self.process().finalize("MPI_Finalize", survives),
         };
         // An error that is fatal still has a job to end.
         if left.is_ok() || survives {
-            let uses = &mut *self.uses.lock();
+            let uses = &mut *USES.lock();
             uses.is_in_world = false;
             if !has_sessions {
                 uses.membership = Membership::Left;
@@ -159,7 +160,7 @@ impl Library {
     /// mpi-lite cannot start.
     pub fn open_session(&self, errhandler: Handle, thread_level: c_int) -> Result<Handle> {
         self.check_process()?;
-        let uses = &mut *self.uses.lock();
+        let uses = &mut *USES.lock();
         self.join(uses)?;
         if !std::mem::replace(&mut uses.leaves_at_exit, true) {
             // SAFETY: the function takes nothing and does not unwind. If there is no memory for it
@@ -172,7 +173,7 @@ impl Library {
             false => asked,
         };
         let session = SessionObject::new(errhandler, thread_level);
-        let handle = self.sessions.lock().insert(Arc::new(session));
+        let handle = registry::insert(Arc::new(session));
         uses.sessions += 1;
         self.settle_stage(uses);
         Ok(handle)
@@ -180,8 +181,8 @@ impl Library {
 
     /// Ends a session, which exists. Source: MPI 5.0, 11.3.1.
     pub fn close_session(&self, handle: Handle) {
-        let uses = &mut *self.uses.lock();
-        let closed = self.sessions.lock().remove(handle);
+        let uses = &mut *USES.lock();
+        let closed = registry::remove::<Arc<SessionObject>>(handle);
         // Another thread may have ended it meanwhile.
         if closed.is_ok() {
             uses.sessions -= 1;
@@ -203,7 +204,7 @@ impl Library {
         match uses.membership {
             Membership::None => {
                 let process = Process::init()?;
-                process.engine().set_program(&Caller);
+                process.engine().report().set_program(&Caller);
                 assert!(self.process.set(process).is_ok(), "a process joins once");
                 panic::install_hook();
                 // SAFETY: the handler stores to an atomic, which is allowed between fork and exec.
@@ -251,7 +252,7 @@ impl Library {
 /// Leaves the job at the exit of a program that has used sessions.
 extern "C" fn leave_at_exit() {
     // A thread that is in a call of MPI now uses MPI.
-    let Some(mut uses) = LIBRARY.uses.try_lock() else {
+    let Some(mut uses) = USES.try_lock() else {
         return;
     };
     if uses.is_any() || matches!(LIBRARY.stage(), Stage::Forked | Stage::Ending) {

@@ -9,9 +9,9 @@
     reason = "the process ends without running the program's exit handlers"
 )]
 
-use core::sync::atomic::Ordering;
 use std::panic::PanicHookInfo;
 
+use crate::callback;
 use crate::global::LIBRARY;
 
 /// `EX_SOFTWARE` of sysexits.h: an internal error.
@@ -19,63 +19,6 @@ const EXIT_CODE: i32 = 70;
 
 /// What the language's runtime prints when an exception reaches a frame of ours.
 const CANNOT_UNWIND: &str = "panic in a function that cannot unwind";
-
-/// A function of the program that a call of MPI calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Callback {
-    /// The function of an operator.
-    Operator,
-    /// An error handler.
-    ErrorHandler,
-    /// The copy function of an attribute.
-    Copy,
-    /// The delete function of an attribute.
-    Delete,
-    /// The query function of a generalized request.
-    Query,
-    /// The free function of a generalized request.
-    Free,
-    /// The cancel function of a generalized request.
-    Cancel,
-    /// A callback of events.
-    Event,
-}
-
-impl Callback {
-    const ALL: [Self; 8] = [
-        Self::Operator,
-        Self::ErrorHandler,
-        Self::Copy,
-        Self::Delete,
-        Self::Query,
-        Self::Free,
-        Self::Cancel,
-        Self::Event,
-    ];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Operator => "operator",
-            Self::ErrorHandler => "error handler",
-            Self::Copy => "attribute copy function",
-            Self::Delete => "attribute delete function",
-            Self::Query => "query function",
-            Self::Free => "free function",
-            Self::Cancel => "cancel function",
-            Self::Event => "event callback",
-        }
-    }
-}
-
-/// Calls a function of the program; `call` does nothing else, so that an exception out of it comes
-/// straight to a frame that stops it.
-#[inline]
-pub fn call_program<R>(what: Callback, call: impl FnOnce() -> R) -> R {
-    let before = LIBRARY.callback.swap(what as u8 + 1, Ordering::Relaxed);
-    let result = call();
-    LIBRARY.callback.store(before, Ordering::Relaxed);
-    result
-}
 
 /// Installs the hook. A program's own Rust code has its own copy of the standard library: the hook
 /// sees only panics of this library.
@@ -85,9 +28,7 @@ pub fn install_hook() {
 
 fn end(info: &PanicHookInfo<'_>) {
     let message = message_of(info);
-    let callback = usize::from(LIBRARY.callback.load(Ordering::Relaxed));
-    let callback = callback.checked_sub(1).and_then(|at| Callback::ALL.get(at));
-    if let Some(callback) = callback.filter(|_| message == CANNOT_UNWIND) {
+    if let Some(callback) = callback::running().filter(|_| message == CANNOT_UNWIND) {
         LIBRARY.tell_abort(
             1,
             &format!(

@@ -2,6 +2,7 @@
 
 use core::cell::Cell;
 use core::ffi::c_int;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use mpi_lite::boot::state::FailedCall;
@@ -9,11 +10,16 @@ use parking_lot::Mutex;
 
 use crate::abi::{self, Handle};
 use crate::codes;
-use crate::entry::Symbol;
-use crate::errhandler;
 use crate::error::{Cause, Error, Result};
 use crate::events;
 use crate::global::{LIBRARY, Stage, Thread};
+use crate::handle::{Key, Kind};
+use crate::objects::comm::{self, CommObject};
+use crate::objects::errhandler;
+use crate::objects::session::SessionObject;
+use crate::objects::win::{FileObject, WinObject};
+use crate::registry::Registered;
+use crate::symbol::Symbol;
 
 /// One running call of a C function.
 #[derive(Debug)]
@@ -51,10 +57,18 @@ impl Call {
         }
     }
 
-    /// Notes the communicator or session whose error handler is in charge.
+    /// Notes the object whose error handler is in charge.
     #[inline]
     pub fn note_object(&self, object: Handle) {
         self.object.set(Some(object));
+    }
+
+    /// Notes the file whose error handler is in charge: that of `MPI_FILE_NULL` if it is none.
+    /// Source: MPI 5.0, 14.7.
+    #[inline]
+    pub fn note_file(&self, file: Handle) {
+        let is_made = Key::kind_of(file) == Some(Kind::File);
+        self.note_object(if is_made { file } else { abi::MPI_FILE_NULL });
     }
 
     /// Notes the error handler that is in charge if the call is made on no object.
@@ -76,12 +90,13 @@ impl Call {
         check_stage()
     }
 
-    /// The result of a function without a body.
+    /// The result of a function without a body; `code_of` returns the code that names it.
     ///
     /// # Errors
     /// Always.
-    pub fn unsupported(&self) -> Result<()> {
-        Err(Cause::Unsupported.into())
+    pub fn unsupported(&self, code_of: fn(&str) -> c_int) -> Result<()> {
+        let code = code_of(self.symbol.name);
+        Err(Cause::Unsupported { code }.into())
     }
 
     /// Ends a call that may not go on: MPI does not run, or a tool watches and the call is to be
@@ -112,7 +127,7 @@ impl Call {
         if in_charge.is_some_and(InCharge::is_fatal) {
             self.stop(&error, show)
         }
-        if error.is_unsupported() && is_first_of_host() && self.is_first_time() {
+        if error.of_missing().is_some() && is_first_of_host() && self.is_first_time() {
             // Programs that get errors back seldom tell which function it was.
             LIBRARY.print(&self.line(&error, show));
         }
@@ -123,7 +138,7 @@ impl Call {
         match in_charge {
             Some(InCharge { handler, object }) if handler != abi::MPI_ERRORS_RETURN => {
                 let error = Handling::of(handler, self.symbol, code);
-                if let Some(_handling) = LIBRARY.handling.begin(error) {
+                if let Some(_handling) = HANDLING.begin(error) {
                     errhandler::call(handler, object, code);
                 }
             }
@@ -134,7 +149,7 @@ impl Call {
 
     /// Returns true if no line was printed of the function, which is missing.
     fn is_first_time(&self) -> bool {
-        LIBRARY.missing.lock().insert(self.symbol.name)
+        MISSING.lock().insert(self.symbol.name)
     }
 
     /// The code that the C function returns: the class of the error, what the tool interface has
@@ -142,10 +157,7 @@ impl Call {
     fn code_of(&self, error: &Error) -> c_int {
         let class = error.class();
         match class {
-            _ if !self.symbol.name.starts_with("MPI_T_") => match error.is_unsupported() {
-                true => codes::of_missing(self.symbol.name),
-                false => class,
-            },
+            _ if !self.symbol.is_of_tools => error.of_missing().unwrap_or(class),
             abi::MPI_ERR_ARG | abi::MPI_ERR_BUFFER | abi::MPI_ERR_COUNT => abi::MPI_T_ERR_INVALID,
             abi::MPI_ERR_UNSUPPORTED_OPERATION => abi::MPI_T_ERR_NOT_SUPPORTED,
             _ => class,
@@ -154,16 +166,9 @@ impl Call {
 
     /// The handler in charge; none where errors are only returned.
     fn in_charge(&self, error: &Error) -> Option<InCharge> {
-        if self.symbol.name.starts_with("MPI_T_") {
+        if self.symbol.is_of_tools {
             // MPI 5.0, 15.3.10: the tool interface returns codes and calls no handler.
             return None;
-        }
-        if self.symbol.name.starts_with("MPI_File_") {
-            // MPI 5.0, 14.7: without a file it is that of MPI_FILE_NULL. There are no others yet.
-            return Some(InCharge {
-                handler: LIBRARY.file_errhandler.get(),
-                object: abi::MPI_FILE_NULL,
-            });
         }
         let noted = error.comm().or_else(|| self.object.get());
         let noted = noted.and_then(InCharge::of);
@@ -173,11 +178,11 @@ impl Call {
     /// This call, for the report of a job that hangs.
     fn failed(&self, error: &Error) -> FailedCall {
         let noted = error.comm().or_else(|| self.object.get());
-        let comm = noted.and_then(|noted| LIBRARY.comm(noted).ok());
+        let comm = noted.and_then(|noted| comm::find(noted).ok());
         let comm = comm.map(|comm| (comm.lite.context(), Arc::clone(comm.lite.engine())));
         let (begun, begun_nonblocking) = comm
             .as_ref()
-            .map_or((0, 0), |(context, engine)| engine.begun(*context));
+            .map_or((0, 0), |(context, engine)| engine.report().begun(*context));
         FailedCall {
             name: self.symbol.name.into(),
             why: error.to_string(),
@@ -238,23 +243,41 @@ impl InCharge {
 
     /// The handler of an object of any kind, or a handler itself. `None` if it is neither.
     fn of(noted: Handle) -> Option<Self> {
-        if let Ok(comm) = LIBRARY.comm(noted) {
-            return Some(Self {
-                handler: comm.errhandler(),
-                object: comm.handle(),
-            });
+        match Key::kind_of(noted) {
+            Some(Kind::Comm) => Self::of_object::<Arc<CommObject>>(noted),
+            Some(Kind::Session) => Self::of_object::<Arc<SessionObject>>(noted),
+            Some(Kind::Win) => Self::of_object::<Arc<WinObject>>(noted),
+            Some(Kind::File) => {
+                let of_file = Self::of_object::<Arc<FileObject>>(noted);
+                Some(of_file.unwrap_or_else(Self::of_no_file))
+            }
+            None if noted == abi::MPI_FILE_NULL => Some(Self::of_no_file()),
+            _ => Self::of_predefined(noted).or_else(|| Self::itself(noted)),
         }
-        if let Ok(session) = LIBRARY.session(noted) {
-            return Some(Self {
-                handler: session.errhandler(),
-                object: noted,
-            });
-        }
-        let null = errhandler::null_object(noted)?;
-        Some(Self {
-            handler: noted,
-            object: null,
-        })
+    }
+
+    /// The handler of an object that the program made.
+    fn of_object<T: Registered>(object: Handle) -> Option<Self> {
+        let handler = T::table().lock().get(object).ok()?.handler()?;
+        Some(Self { handler, object })
+    }
+
+    /// The handler of a communicator that every process has.
+    fn of_predefined(object: Handle) -> Option<Self> {
+        let handler = comm::find(object).ok()?.errhandler.get();
+        Some(Self { handler, object })
+    }
+
+    /// The handler of calls that belong to files but to no file that exists.
+    fn of_no_file() -> Self {
+        let (handler, object) = (errhandler::OF_NO_FILE.get(), abi::MPI_FILE_NULL);
+        Self { handler, object }
+    }
+
+    /// A handler, for what the call makes.
+    fn itself(handler: Handle) -> Option<Self> {
+        let object = errhandler::null_object(handler)?;
+        Some(Self { handler, object })
     }
 }
 
@@ -326,6 +349,12 @@ impl Handling {
 #[derive(Debug, Default)]
 pub struct Handlings(Mutex<Vec<(Handling, usize)>>);
 
+/// The errors that handlers of the program are handling.
+static HANDLING: Handlings = Handlings::new();
+
+/// The functions without a body that were called: a line was printed of each.
+static MISSING: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+
 /// Ends the handling, also if the handler leaves by an exception.
 #[derive(Debug)]
 struct Under<'a>(&'a Handlings, Handling);
@@ -365,11 +394,9 @@ impl Drop for Under<'_> {
 /// written for either are served: if `MPI_COMM_SELF` still has the handler that it started with,
 /// the other decides. Source: MPI 5.0, 9.3.
 fn handler_of_no_object() -> InCharge {
-    let [own, world] = [abi::MPI_COMM_SELF, abi::MPI_COMM_WORLD].map(|handle| InCharge {
-        handler: LIBRARY
-            .comm(handle)
-            .map_or(abi::MPI_ERRORS_ARE_FATAL, |comm| comm.errhandler()),
-        object: handle,
+    let [own, world] = [abi::MPI_COMM_SELF, abi::MPI_COMM_WORLD].map(|object| {
+        let handler = abi::MPI_ERRORS_ARE_FATAL;
+        InCharge::of_predefined(object).unwrap_or(InCharge { handler, object })
     });
     if own.handler == abi::MPI_ERRORS_ARE_FATAL {
         world

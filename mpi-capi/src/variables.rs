@@ -11,14 +11,16 @@ use mpi_lite::config::{Setting, Settings};
 use mpi_lite::counters::{Measure, Row};
 use mpi_lite::engine::Counters;
 use mpi_lite::machine;
-use parking_lot::MutexGuard;
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::abi::{self, Handle};
 use crate::error::{Error, Result};
 use crate::event_types;
-use crate::events::{Event, Registration};
+use crate::events::{self, Event, Registration};
 use crate::global::LIBRARY;
-use crate::handle::{Kind, Table, Unusable};
+use crate::handle::{Kind, Unusable};
+use crate::object::Object;
+use crate::registry::Table;
 
 /// Room for a setting that is text, in bytes with the terminating zero.
 pub const TEXT_ROOM: usize = 256;
@@ -141,6 +143,26 @@ fn about(part: &str) -> &'static str {
     }
 }
 
+/// A control variable in use, by its number.
+#[derive(Debug)]
+struct BoundSetting(usize);
+
+impl Object for BoundSetting {
+    const KIND: Kind = Kind::CvarHandle;
+}
+
+/// Performance variables that belong together.
+#[derive(Debug)]
+struct PvarSession;
+
+impl Object for PvarSession {
+    const KIND: Kind = Kind::PvarSession;
+}
+
+impl Object for Bound {
+    const KIND: Kind = Kind::PvarHandle;
+}
+
 /// A performance variable in a session.
 #[derive(Debug, Clone, Copy)]
 struct Bound {
@@ -193,8 +215,8 @@ pub enum Act {
 pub struct Tools {
     /// How often the interface was initialized and not finalized.
     uses: u32,
-    cvars: Table<usize>,
-    sessions: Table<()>,
+    cvars: Table<BoundSetting>,
+    sessions: Table<PvarSession>,
     pvars: Table<Bound>,
     /// Handles of kinds of events.
     pub registrations: Table<Registration>,
@@ -202,12 +224,15 @@ pub struct Tools {
     pub instances: Table<Event>,
 }
 
+/// What tools have asked for.
+pub static TOOLS: Mutex<Tools> = Mutex::new(Tools::UNUSED);
+
 /// The tool interface, in use.
 ///
 /// # Errors
 /// `MPI_T_ERR_NOT_INITIALIZED`.
 pub fn tools() -> Result<MutexGuard<'static, Tools>> {
-    let tools = LIBRARY.tools.lock();
+    let tools = TOOLS.lock();
     if tools.uses == 0 {
         return Err(Error::new(abi::MPI_T_ERR_NOT_INITIALIZED, NOT_INITIALIZED));
     }
@@ -257,11 +282,11 @@ impl Tools {
     /// Nobody uses it.
     pub const UNUSED: Self = Self {
         uses: 0,
-        cvars: Table::new(Kind::CvarHandle),
-        sessions: Table::new(Kind::PvarSession),
-        pvars: Table::new(Kind::PvarHandle),
-        registrations: Table::new(Kind::EventRegistration),
-        instances: Table::new(Kind::EventInstance),
+        cvars: Table::new(),
+        sessions: Table::new(),
+        pvars: Table::new(),
+        registrations: Table::new(),
+        instances: Table::new(),
     };
 
     /// One more uses it.
@@ -280,7 +305,7 @@ impl Tools {
 
     /// A handle of the setting at `place`.
     pub fn bind_cvar(&mut self, place: usize) -> Handle {
-        self.cvars.insert(place)
+        self.cvars.insert(BoundSetting(place))
     }
 
     /// The place of the setting behind a handle.
@@ -288,7 +313,7 @@ impl Tools {
     /// # Errors
     /// `MPI_T_ERR_INVALID_HANDLE`.
     pub fn cvar(&self, handle: Handle) -> Result<usize> {
-        self.cvars.get(handle).copied().map_err(no_handle)
+        self.cvars.get(handle).map(|it| it.0).map_err(no_handle)
     }
 
     /// Frees a handle of a setting.
@@ -301,7 +326,7 @@ impl Tools {
 
     /// A new session.
     pub fn begin_session(&mut self) -> Handle {
-        self.sessions.insert(())
+        self.sessions.insert(PvarSession)
     }
 
     /// Ends a session and frees its handles.
@@ -446,7 +471,7 @@ impl Tools {
 
     fn settle_events(&self) {
         let registrations = self.registrations.iter().map(|(_, it)| *it);
-        LIBRARY.events.settle(registrations);
+        events::EVENTS.settle(registrations);
     }
 }
 

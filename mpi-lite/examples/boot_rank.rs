@@ -7,10 +7,15 @@ use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::process::{Command, Stdio, exit};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 
+use mpi_boot::shared::sealed_memory;
 use mpi_lite::boot::protocol::{FromRank, Measure, PROTOCOL, encode};
 use mpi_lite::boot::state::RankState;
 use mpi_lite::boot::{Boot, Counted, Shared};
+use mpi_lite::clock::{Clock, Instant};
+use mpi_lite::config::CopyAcross;
+use mpi_lite::node::{self, Arena, Node, PassageError};
 use mpi_lite::world::Process;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::write;
@@ -63,6 +68,7 @@ fn in_mpi(mode: &str, words: &[String], is_chosen: bool) {
             boot.assignment().appnum
         ),
         "share" => share(&mut boot),
+        "pass" => pass(&mut boot),
         "hold" => hold(&mut boot),
         "die" | "count" if is_chosen => kill_oneself(),
         "stop" if is_chosen => signal_oneself("STOP"),
@@ -189,6 +195,107 @@ fn share(boot: &mut Boot) {
         "memory {inode} of {length} bytes, {doorbells} doorbells{}",
         inherited()
     );
+}
+
+/// Three ranks give each other memory and descriptors after Init; one takes what is for another,
+/// one expects more bytes, and the last one ends before it has given what it offers. Each prints
+/// what it gets; all open files are those of before.
+fn pass(boot: &mut Boot) {
+    let node = join_node(boot);
+    let (passage, clock) = (node.passage(), Clock::start());
+    let me = passage.me();
+    let open = open_files();
+    let late = Instant(3_600_000_000_000);
+    let arena = Arena::among(passage, &[1, 0, 2], (1, 10_000), late);
+    let mut joining = arena.expect("the system has room");
+    let arena = drive(clock, |now| joining.poll(now)).expect("all come");
+    let word = |number: usize| &arena.words()[number];
+    let await_word = |number: usize, value: u64| {
+        while word(number).load(Acquire) != value {
+            std::thread::yield_now();
+        }
+    };
+    word(0).fetch_add(1 << (8 * me), AcqRel);
+    await_word(0, 0x01_01_01);
+
+    let said = match me {
+        0 => {
+            let (_other, memory) = Arena::make(4096).expect("the system has room");
+            let offer = passage.offer(2, memory, &[1], late);
+            let mut offer = offer.expect("the number is free");
+            let given = |now| Ok::<_, PassageError>(offer.poll(now)?.then_some("given"));
+            drive(clock, given).map_or_else(|error| error.to_string(), str::to_owned)
+        }
+        1 => {
+            await_word(1, 1);
+            let mut ask = passage.ask(0, 2, late);
+            let memory = drive(clock, |now| ask.poll(now)).expect("it is for this rank");
+            Arena::map(&memory, 8192).map_or_else(|error| error.to_string(), |_| "mapped".into())
+        }
+        _ => {
+            let mut ask = passage.ask(0, 2, late);
+            let refused = drive(clock, |now| ask.poll(now));
+            word(1).store(1, Release);
+            refused.map_or_else(|error| error.to_string(), |_| "given".into())
+        }
+    };
+    println!("rank {me}: {said}");
+    if me == 2 {
+        let memory = sealed_memory(4096).expect("the system has room");
+        let _offer = passage.offer(3, memory, &[0, 1], late).expect("it is free");
+        word(2).store(1, Release);
+        // They have asked: now this process ends.
+        await_word(3, 2);
+        boot.finalized().expect("the launcher listens");
+        exit(0);
+    }
+    let mut last = passage.ask(2, 3, late);
+    await_word(2, 1);
+    let early = last.poll(clock.now()).expect("the rank is there");
+    assert!(early.is_none());
+    word(3).fetch_add(1, AcqRel);
+    let ended = drive(clock, |now| last.poll(now)).expect_err("it gives nothing");
+    let mut ask = passage.ask(1 - me, 4, Instant(clock.now().0 + 50_000_000));
+    let silent = drive(clock, |now| ask.poll(now)).expect_err("it offers nothing");
+    println!("rank {me}: {ended}; {silent}");
+    drop((last, ask, joining, arena));
+    assert_eq!(open_files(), open);
+}
+
+fn join_node(boot: &mut Boot) -> Node {
+    let shared = boot.shared().expect("the ranks share memory");
+    let access = node::Access {
+        memory: shared.memory,
+        doorbells: shared.doorbells,
+        ranks: boot.assignment().local_peers.clone(),
+        me: boot.assignment().local_rank,
+        cores: node::Cores {
+            allowed: [u64::MAX; 16],
+            most: u32::MAX,
+        },
+        copy_across: CopyAcross::Off,
+    };
+    let node = Node::join(access, boot.assignment().size);
+    node.expect("the memory can be mapped")
+}
+
+/// Polls until there is something.
+fn drive<T, E>(
+    clock: Clock,
+    mut poll: impl FnMut(Instant) -> Result<Option<T>, E>,
+) -> Result<T, E> {
+    loop {
+        if let Some(came) = poll(clock.now())? {
+            return Ok(came);
+        }
+        std::thread::yield_now();
+    }
+}
+
+fn open_files() -> usize {
+    std::fs::read_dir("/proc/self/fd")
+        .expect("it is there")
+        .count()
 }
 
 /// What a child of this process has got of it.

@@ -69,10 +69,21 @@ pub enum Mode {
 
 /// A set of messages that match only each other. Each communicator owns eight: a multiple of eight
 /// for point-to-point messages, and those after it for its blocking collectives, for its other
-/// collectives, for partitioned messages, and for groups of its processes that make a communicator
-/// among themselves. The others are for nothing yet.
+/// collectives, for partitioned messages, for groups of its processes that make a communicator
+/// among themselves, for a window, and for a service. The last one is for nothing yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Context(pub u32);
+
+/// What the messages of a context are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ContextKind {
+    /// Receives match them.
+    Matching,
+    /// They are operations on a window.
+    Window,
+    /// They are for a service: locks, file pointers, what engines report to each other.
+    Service,
+}
 
 impl Context {
     /// `MPI_COMM_WORLD`.
@@ -81,8 +92,9 @@ impl Context {
     pub const OWN: Self = Self(8);
     /// Of all processes, for those that make a communicator without another one.
     pub const ALL: Self = Self(16);
-    /// What engines tell each other; no communicator's.
-    pub const ENGINES: Self = Self(u32::MAX);
+    /// What the engines of a job report to each other and ask each other: the service among all
+    /// processes.
+    pub const SERVICE: Self = Self(22);
     /// The first one for communicators that the program makes.
     pub const FIRST_FREE: Self = Self(24);
     /// How many contexts belong to a communicator.
@@ -122,6 +134,28 @@ impl Context {
     #[must_use]
     pub fn is_of_groups(self) -> bool {
         self.0 % Self::EACH == 4
+    }
+
+    /// The context of the one-sided operations on a window of the same communicator.
+    #[must_use]
+    pub const fn window(self) -> Self {
+        Self(self.0 | 5)
+    }
+
+    /// The context of a service among the same communicator's processes.
+    #[must_use]
+    pub const fn service(self) -> Self {
+        Self(self.0 | 6)
+    }
+
+    /// What the messages of this context are for.
+    #[must_use]
+    pub const fn kind(self) -> ContextKind {
+        match self.0 % Self::EACH {
+            5 => ContextKind::Window,
+            6 | 7 => ContextKind::Service,
+            _ => ContextKind::Matching,
+        }
     }
 
     /// The context of the same communicator's point-to-point messages.

@@ -66,9 +66,9 @@ fn envelopes() -> String {
             },
         ),
         (
-            "between libraries: the send that its library calls 9 is dropped",
+            "of the service between libraries: the send that its library calls 9 is dropped",
             Envelope {
-                context: Context::ENGINES,
+                context: Context::SERVICE,
                 source: 2,
                 tag: 9,
                 ..plain

@@ -309,7 +309,7 @@ fn messages_that_were_held_leave_no_memory_behind() {
         job.wait_for(1, &[request]);
     }
     job.wait_for(0, &sends);
-    while !job.lanes.iter().all(Lane::is_quiet) {
+    while !job.lanes.iter().all(|lane| lane.links().are_quiet()) {
         for lane in &mut job.lanes {
             lane.turn(job.clock.now());
         }

@@ -12,6 +12,7 @@ mod kubernetes;
 mod lying_host;
 mod output;
 mod pages;
+mod passage;
 mod pmi;
 mod preload;
 mod programs;

@@ -2,13 +2,38 @@
 
 use core::ffi::c_int;
 
+use std::sync::Arc;
+
+use mpi_lite::{comm, data};
+use parking_lot::Mutex;
+
 use super::info::insert;
 use crate::abi::{self, Handle, LAST_RESERVED_HANDLE};
 use crate::args::*;
 use crate::error::{Error, Result};
-use crate::global::LIBRARY;
-use crate::handle::Kind;
-use crate::info::InfoObject;
+use crate::handle::{Key, Kind};
+use crate::object::Object;
+use crate::objects::comm::CommObject;
+use crate::objects::errhandler::ErrhandlerObject;
+use crate::objects::info::InfoObject;
+use crate::objects::session::SessionObject;
+use crate::objects::types::TypeObject;
+use crate::objects::win::{FileObject, WinObject};
+use crate::registry::Registered;
+
+/// What the program has set for its Fortran compiler. Source: MPI 5.0, chapter 20.
+#[derive(Debug)]
+struct Fortran {
+    /// Sizes and optional types.
+    info: Option<InfoObject>,
+    /// The bytes of true and of false.
+    booleans: Option<(Vec<u8>, Vec<u8>)>,
+}
+
+static FORTRAN: Mutex<Fortran> = Mutex::new(Fortran {
+    info: None,
+    booleans: None,
+});
 
 mpi! {
     /// The bytes of Fortran's true and false, if the program has set them.
@@ -16,7 +41,7 @@ mpi! {
         logical_size: Int, logical_true: Address, logical_false: Address, is_set: Out<Flag>
     ) {
         let size = logical_len(logical_size)?;
-        let fortran = LIBRARY.fortran.lock();
+        let fortran = FORTRAN.lock();
         if let Some((yes, no)) = &fortran.booleans {
             if yes.len() != size {
                 let why = "logical_size is not the size that was set";
@@ -30,7 +55,7 @@ mpi! {
 
     /// What is known of Fortran, or `MPI_INFO_NULL`.
     fn MPI_Abi_get_fortran_info(info: Out<Info>) {
-        let known = LIBRARY.fortran.lock().info.clone();
+        let known = FORTRAN.lock().info.clone();
         info.set(known.map_or(abi::MPI_INFO_NULL, insert))
     }
 
@@ -55,12 +80,12 @@ mpi! {
     ) {
         let size = logical_len(logical_size)?;
         let booleans = (logical_true.to_vec(size)?, logical_false.to_vec(size)?);
-        set_once(&mut LIBRARY.fortran.lock().booleans, booleans)
+        set_once(&mut FORTRAN.lock().booleans, booleans)
     }
 
     /// Sets the properties of Fortran, once.
     fn MPI_Abi_set_fortran_info(info: Info) {
-        set_once(&mut LIBRARY.fortran.lock().info, info.to_object())
+        set_once(&mut FORTRAN.lock().info, info.to_object())
     }
 }
 
@@ -68,89 +93,117 @@ mpi! {
 // `Key::to_int`. An integer that is neither gives the null handle.
 values! {
     fn MPI_Comm_fromint(comm: Int) -> Comm {
-        from_int(comm, Some(Kind::Comm), abi::MPI_COMM_NULL)
+        from_int(comm, find::<Arc<CommObject>>, abi::MPI_COMM_NULL)
     }
 
-    fn MPI_Comm_toint(comm: Comm) -> Int { to_int(comm, Some(Kind::Comm)) }
+    fn MPI_Comm_toint(comm: Comm) -> Int { to_int(comm, <Arc<CommObject>>::KIND) }
 
     fn MPI_Errhandler_fromint(errhandler: Int) -> Errhandler {
-        from_int(errhandler, Some(Kind::Errhandler), abi::MPI_ERRHANDLER_NULL)
+        from_int(errhandler, find::<ErrhandlerObject>, abi::MPI_ERRHANDLER_NULL)
     }
 
     fn MPI_Errhandler_toint(errhandler: Errhandler) -> Int {
-        to_int(errhandler, Some(Kind::Errhandler))
+        to_int(errhandler, ErrhandlerObject::KIND)
     }
 
     fn MPI_File_fromint(file: Int) -> File {
-        from_int(file, None, abi::MPI_FILE_NULL)
+        from_int(file, find::<Arc<FileObject>>, abi::MPI_FILE_NULL)
     }
 
-    fn MPI_File_toint(file: File) -> Int { to_int(file, None) }
+    fn MPI_File_toint(file: File) -> Int { to_int(file, <Arc<FileObject>>::KIND) }
 
     fn MPI_Group_fromint(group: Int) -> Group {
-        from_int(group, Some(Kind::Group), abi::MPI_GROUP_NULL)
+        from_int(group, find::<comm::Group>, abi::MPI_GROUP_NULL)
     }
 
-    fn MPI_Group_toint(group: Group) -> Int { to_int(group, Some(Kind::Group)) }
+    fn MPI_Group_toint(group: Group) -> Int { to_int(group, comm::Group::KIND) }
 
     fn MPI_Info_fromint(info: Int) -> Info {
-        from_int(info, Some(Kind::Info), abi::MPI_INFO_NULL)
+        from_int(info, find::<InfoObject>, abi::MPI_INFO_NULL)
     }
 
-    fn MPI_Info_toint(info: Info) -> Int { to_int(info, Some(Kind::Info)) }
+    fn MPI_Info_toint(info: Info) -> Int { to_int(info, InfoObject::KIND) }
 
     fn MPI_Message_fromint(message: Int) -> Message {
-        from_int(message, Some(Kind::Message), abi::MPI_MESSAGE_NULL)
+        from_int(message, |int| find_request(Kind::Message, int), abi::MPI_MESSAGE_NULL)
     }
 
-    fn MPI_Message_toint(message: Message) -> Int { to_int(message, Some(Kind::Message)) }
+    fn MPI_Message_toint(message: Message) -> Int { request_to_int(message, Kind::Message) }
 
     fn MPI_Op_fromint(op: Int) -> Op {
-        from_int(op, Some(Kind::Op), abi::MPI_OP_NULL)
+        from_int(op, find::<data::Op>, abi::MPI_OP_NULL)
     }
 
-    fn MPI_Op_toint(op: Op) -> Int { to_int(op, Some(Kind::Op)) }
+    fn MPI_Op_toint(op: Op) -> Int { to_int(op, data::Op::KIND) }
 
     fn MPI_Request_fromint(request: Int) -> Request {
-        from_int(request, Some(Kind::Request), abi::MPI_REQUEST_NULL)
+        from_int(request, |int| find_request(Kind::Request, int), abi::MPI_REQUEST_NULL)
     }
 
-    fn MPI_Request_toint(request: Request) -> Int { to_int(request, Some(Kind::Request)) }
+    fn MPI_Request_toint(request: Request) -> Int { request_to_int(request, Kind::Request) }
 
     fn MPI_Session_fromint(session: Int) -> Session {
-        from_int(session, Some(Kind::Session), abi::MPI_SESSION_NULL)
+        from_int(session, find::<Arc<SessionObject>>, abi::MPI_SESSION_NULL)
     }
 
-    fn MPI_Session_toint(session: Session) -> Int { to_int(session, Some(Kind::Session)) }
+    fn MPI_Session_toint(session: Session) -> Int { to_int(session, <Arc<SessionObject>>::KIND) }
 
     fn MPI_Type_fromint(datatype: Int) -> Datatype {
-        from_int(datatype, Some(Kind::Datatype), abi::MPI_DATATYPE_NULL)
+        from_int(datatype, find::<TypeObject>, abi::MPI_DATATYPE_NULL)
     }
 
-    fn MPI_Type_toint(datatype: Datatype) -> Int { to_int(datatype, Some(Kind::Datatype)) }
+    fn MPI_Type_toint(datatype: Datatype) -> Int { to_int(datatype, TypeObject::KIND) }
 
     fn MPI_Win_fromint(win: Int) -> Win {
-        from_int(win, None, abi::MPI_WIN_NULL)
+        from_int(win, find::<Arc<WinObject>>, abi::MPI_WIN_NULL)
     }
 
-    fn MPI_Win_toint(win: Win) -> Int { to_int(win, None) }
+    fn MPI_Win_toint(win: Win) -> Int { to_int(win, <Arc<WinObject>>::KIND) }
 }
 
-fn to_int(handle: Handle, kind: Option<Kind>) -> c_int {
+fn to_int(handle: Handle, kind: Kind) -> c_int {
     if handle.0 <= LAST_RESERVED_HANDLE {
         return c_int::try_from(handle.0).expect("reserved handles are small");
     }
-    kind.and_then(|kind| LIBRARY.int_of_handle(kind, handle))
-        .unwrap_or(0)
+    int_of(handle, kind).unwrap_or(0)
 }
 
-fn from_int(int: c_int, kind: Option<Kind>, null: Handle) -> Handle {
+fn from_int(int: c_int, find: impl FnOnce(c_int) -> Option<Handle>, null: Handle) -> Handle {
     match usize::try_from(int) {
         Ok(reserved) if (1..=LAST_RESERVED_HANDLE).contains(&reserved) => Handle(reserved),
-        _ => kind
-            .and_then(|kind| LIBRARY.handle_of_int(kind, int))
-            .unwrap_or(null),
+        _ => find(int).unwrap_or(null),
     }
+}
+
+/// The integer of a handle of the program's object.
+fn int_of(handle: Handle, kind: Kind) -> Option<c_int> {
+    Key::of(handle, kind).and_then(Key::to_int)
+}
+
+/// The handle of an object of the program that has this integer.
+fn find<T: Registered>(int: c_int) -> Option<Handle> {
+    T::table().lock().find_int(int)
+}
+
+/// Requests and messages that were turned into integers. Their table is mpi-lite's and has whole
+/// keys only: the way back is kept here.
+static SERIALIZED: Mutex<Vec<Handle>> = Mutex::new(Vec::new());
+
+fn request_to_int(handle: Handle, kind: Kind) -> c_int {
+    if let Some(int) = int_of(handle, kind) {
+        let mut serialized = SERIALIZED.lock();
+        serialized.retain(|known| int_of(*known, kind) != Some(int));
+        serialized.push(handle);
+    }
+    to_int(handle, kind)
+}
+
+fn find_request(kind: Kind, int: c_int) -> Option<Handle> {
+    let serialized = SERIALIZED.lock();
+    let known = serialized.iter();
+    known
+        .copied()
+        .find(|known| int_of(*known, kind) == Some(int))
 }
 
 fn logical_len(logical_size: Int) -> Result<usize> {

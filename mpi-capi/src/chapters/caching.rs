@@ -4,10 +4,12 @@ use core::ffi::c_int;
 
 use crate::abi;
 use crate::args::*;
-use crate::attributes::{Keyval, Owner};
 use crate::error::Result;
-use crate::global::LIBRARY;
-use crate::types;
+use crate::handle::Kind;
+use crate::objects::attributes;
+use crate::objects::attributes::KEYVALS;
+use crate::objects::attributes::Keyval;
+use crate::objects::types;
 
 mpi! {
     /// Makes an attribute key for communicators. MPI 5.0, 7.7.2.
@@ -16,7 +18,7 @@ mpi! {
         extra_state: Address
     ) {
         let functions = (comm_copy_attr_fn.0, comm_delete_attr_fn.0);
-        comm_keyval.set(create(Owner::Comm, functions, extra_state)?)
+        comm_keyval.set(create(Kind::Comm, functions, extra_state)?)
     }
 
     /// Takes an attribute away. MPI 5.0, 7.7.2.
@@ -26,7 +28,7 @@ mpi! {
 
     /// Forbids new uses of a key. MPI 5.0, 7.7.2.
     fn MPI_Comm_free_keyval(comm_keyval: InOut<Int>) {
-        LIBRARY.keyvals.lock().free(comm_keyval.value.0, Owner::Comm)?;
+        KEYVALS.lock().free(comm_keyval.value.0, Kind::Comm)?;
         comm_keyval.set(abi::MPI_KEYVAL_INVALID)
     }
 
@@ -46,7 +48,7 @@ mpi! {
         extra_state: Address
     ) {
         let functions = (type_copy_attr_fn.0, type_delete_attr_fn.0);
-        type_keyval.set(create(Owner::Datatype, functions, extra_state)?)
+        type_keyval.set(create(Kind::Datatype, functions, extra_state)?)
     }
 
     /// Takes an attribute away. MPI 5.0, 7.7.4.
@@ -56,7 +58,7 @@ mpi! {
 
     /// Forbids new uses of a key. MPI 5.0, 7.7.4.
     fn MPI_Type_free_keyval(type_keyval: InOut<Int>) {
-        LIBRARY.keyvals.lock().free(type_keyval.value.0, Owner::Datatype)?;
+        KEYVALS.lock().free(type_keyval.value.0, Kind::Datatype)?;
         type_keyval.set(abi::MPI_KEYVAL_INVALID)
     }
 
@@ -82,14 +84,14 @@ mpi! {
         extra_state: Address
     ) {
         let functions = (win_copy_attr_fn.0, win_delete_attr_fn.0);
-        win_keyval.set(create(Owner::Win, functions, extra_state)?)
+        win_keyval.set(create(Kind::Win, functions, extra_state)?)
     }
 
     fn MPI_Win_delete_attr(win: Win, win_keyval: Int);
 
     /// Forbids new uses of a key. MPI 5.0, 7.7.3.
     fn MPI_Win_free_keyval(win_keyval: InOut<Int>) {
-        LIBRARY.keyvals.lock().free(win_keyval.value.0, Owner::Win)?;
+        KEYVALS.lock().free(win_keyval.value.0, Kind::Win)?;
         win_keyval.set(abi::MPI_KEYVAL_INVALID)
     }
 
@@ -100,11 +102,11 @@ mpi! {
 
 /// Makes a key from a copy and a delete function.
 pub(super) fn create(
-    owner: Owner,
+    owner: Kind,
     (copy, delete): (*const core::ffi::c_void, *const core::ffi::c_void),
     extra_state: Address,
 ) -> Result<c_int> {
-    LIBRARY.keyvals.lock().create(Keyval {
+    KEYVALS.lock().create(Keyval {
         owner,
         copy: copy.expose_provenance(),
         delete: delete.expose_provenance(),
@@ -119,7 +121,7 @@ pub(super) fn get_comm_attr(
     attribute_val: OutAddress,
     flag: &Out<Flag>,
 ) -> Result<()> {
-    let value = match LIBRARY.predefined_attribute(key) {
+    let value = match attributes::predefined(key) {
         Some(place) => Some(place.cast()),
         None if key == abi::MPI_APPNUM => None,
         None => comm.attributes.get(key)?,

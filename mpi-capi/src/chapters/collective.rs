@@ -8,8 +8,8 @@ use crate::abi;
 use crate::args::*;
 use crate::entry::collectives;
 use crate::error::{Error, Result};
-use crate::global::LIBRARY;
-use crate::reduce;
+use crate::objects::reduce;
+use crate::registry;
 
 collectives! {
     /// Collects a block of each process at all of them. MPI 5.0, 6.7.
@@ -306,12 +306,12 @@ mpi! {
 
     /// Makes an operator of a function. MPI 5.0, 6.9.5.
     fn MPI_Op_create | MPI_Op_create_c(user_fn: UserFn, commute: Flag, op: Out<Op>) {
-        op.set(reduce::create(user_fn, commute.0)?)
+        op.set(reduce::create(user_fn.address, user_fn.is_large, commute.0)?)
     }
 
     /// Gives an operator up. MPI 5.0, 6.9.5.
     fn MPI_Op_free(op: InOut<Op>) {
-        LIBRARY.ops.lock().remove(op.value.handle).map_err(|_| {
+        registry::remove::<mpi_lite::data::Op>(op.value.handle).map_err(|_| {
             Error::new(abi::MPI_ERR_OP, "a predefined operator cannot be freed")
         })?;
         op.set(abi::MPI_OP_NULL)

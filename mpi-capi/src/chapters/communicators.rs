@@ -7,12 +7,14 @@ use mpi_lite::world::hardware;
 
 use crate::abi::{self, Handle};
 use crate::args::*;
-use crate::comm::CommObject;
-use crate::errhandler::{self, Serves};
 use crate::error::{Error, Result};
 use crate::global::LIBRARY;
-use crate::session::ProcessSet;
-use crate::types;
+use crate::handle::Kind;
+use crate::objects::comm::CommObject;
+use crate::objects::errhandler;
+use crate::objects::session::ProcessSet;
+use crate::objects::types;
+use crate::registry;
 
 mpi! {
     /// Compares two communicators. MPI 5.0, 7.4.1.
@@ -33,7 +35,7 @@ mpi! {
         group: Group, stringtag: Text, info: Info, errhandler: FirstErrhandler, newcomm: Out<Comm>
     ) {
         let _ = info;
-        errhandler::check(errhandler.0, Serves::Comm)?;
+        errhandler::check(errhandler.0, Kind::Comm)?;
         let made = LIBRARY.process().create_from_group(&group.lite, stringtag.bytes())?;
         newcomm.set(first_handle(made, &group, errhandler)?)
     }
@@ -185,7 +187,7 @@ mpi! {
         stringtag: Text, info: Info, errhandler: FirstErrhandler, newintercomm: Out<Comm>
     ) {
         let _ = info;
-        errhandler::check(errhandler.0, Serves::Comm)?;
+        errhandler::check(errhandler.0, Kind::Comm)?;
         let local = (&local_group.lite, local_leader.0);
         let remote = || -> Result<_> { Ok((remote_group.get()?.lite, remote_leader.0)) };
         let made = LIBRARY.process().connect_groups(local, remote, stringtag.bytes())?;
@@ -340,7 +342,7 @@ fn other_side(comm: &Comm) -> Result<&comm::Group> {
 
 fn duplicate(comm: &Comm) -> Result<Handle> {
     let handle = comm.register(comm.lite.dup()?);
-    let made = LIBRARY.comm(handle).expect("it was just registered");
+    let made = crate::objects::comm::find(handle).expect("it was just registered");
     made.attributes.copy_from(&comm.attributes, comm.handle())?;
     Ok(handle)
 }
@@ -348,7 +350,7 @@ fn duplicate(comm: &Comm) -> Result<Handle> {
 fn start_dup(comm: Comm, newcomm: &Out<Comm>) -> Result<Handle> {
     newcomm.set(abi::MPI_COMM_NULL)?;
     let started = CommObject::start_dup(comm.0, newcomm.later())?;
-    Ok(crate::request::handle_of(started))
+    Ok(crate::objects::request::handle_of(started))
 }
 
 /// Deletes a communicator's attributes and gives its handle up.
@@ -361,7 +363,7 @@ pub(super) fn free(comm: &InOut<Comm>) -> Result<()> {
         ));
     }
     object.attributes.delete_all(object.handle())?;
-    LIBRARY.comms.lock().remove(object.handle()).ok();
+    registry::remove::<std::sync::Arc<CommObject>>(object.handle()).ok();
     comm.set(abi::MPI_COMM_NULL)
 }
 

@@ -3,13 +3,13 @@
 
 use crate::abi::{self, Handle};
 use crate::args::*;
+use crate::calls::completion::{self, Found, Several};
 use crate::error::Result;
-use crate::request::{self, Found, Several};
 
 mpi! {
     /// Tries to cancel an operation that has not started. MPI 5.0, 3.8.4.
     fn MPI_Cancel(request: InOut<Request>) {
-        request::cancel(request.value.0)
+        completion::cancel(request.value.0)
     }
 
     /// Elements received, or `MPI_UNDEFINED` if they are not whole. MPI 5.0, 3.2.5.
@@ -24,13 +24,13 @@ mpi! {
 
     /// Gives a request up; its operation still completes. MPI 5.0, 3.7.3.
     fn MPI_Request_free(request: InOut<Request>) {
-        request::free(request.value.0)?;
+        completion::free(request.value.0)?;
         request.set(abi::MPI_REQUEST_NULL)
     }
 
     /// Looks whether an operation is complete. MPI 5.0, 3.7.6.
     fn MPI_Request_get_status(request: Request, flag: Out<Flag>, status: OutStatus) {
-        let found = request::look(request.0)?;
+        let found = completion::look(request.0)?;
         flag.set(found.is_some())?;
         found.map_or(Ok(()), |complete| complete.lay_down(status))
     }
@@ -40,7 +40,7 @@ mpi! {
         count: Length, array_of_requests: ConstRequests, flag: Out<Flag>,
         array_of_statuses: OutStatuses
     ) {
-        let found = request::look_at_all(&array_of_requests.to_vec(count)?)?;
+        let found = completion::look_at_all(&array_of_requests.to_vec(count)?)?;
         let complete = found.iter().all(Option::is_some);
         flag.set(complete)?;
         if !complete {
@@ -59,7 +59,7 @@ mpi! {
         status: OutStatus
     ) {
         let requests = array_of_requests.to_vec(count)?;
-        let found = request::look_at_all(&requests)?;
+        let found = completion::look_at_all(&requests)?;
         let active = active_of(&requests)?;
         match active.iter().copied().find(|index| found[*index].is_some()) {
             Some(index) => {
@@ -83,7 +83,7 @@ mpi! {
         array_of_indices: OutInts, array_of_statuses: OutStatuses
     ) {
         let requests = array_of_requests.to_vec(incount)?;
-        let found = request::look_at_all(&requests)?;
+        let found = completion::look_at_all(&requests)?;
         let active = active_of(&requests)?;
         if active.is_empty() {
             return outcount.set(abi::MPI_UNDEFINED);
@@ -116,7 +116,7 @@ mpi! {
 
     /// Completes an operation if it is done. MPI 5.0, 3.7.3.
     fn MPI_Test(request: InOut<Request>, flag: Out<Flag>, status: OutStatus) {
-        let Some(done) = request::test(request.value.0)? else {
+        let Some(done) = completion::test(request.value.0)? else {
             return flag.set(false);
         };
         request.set(done.left)?;
@@ -136,7 +136,7 @@ mpi! {
         array_of_statuses: OutStatuses
     ) {
         flag.set(true)?;
-        let done = request::test_all(count, array_of_requests, array_of_statuses)?;
+        let done = completion::test_all(count, array_of_requests, array_of_statuses)?;
         flag.set(done)
     }
 
@@ -145,7 +145,7 @@ mpi! {
         count: Length, array_of_requests: Requests, indx: Out<Int>, flag: Out<Flag>,
         status: OutStatus
     ) {
-        let found = request::test_any(count, array_of_requests)?;
+        let found = completion::test_any(count, array_of_requests)?;
         flag.set(!matches!(found, Found::Pending))?;
         lay_down(found, array_of_requests, &indx, status)
     }
@@ -162,7 +162,7 @@ mpi! {
 
     /// Waits until an operation is complete. MPI 5.0, 3.7.3.
     fn MPI_Wait(request: InOut<Request>, status: OutStatus) {
-        let done = request::wait(request.value.0)?;
+        let done = completion::wait(request.value.0)?;
         request.set(done.left)?;
         status.set_end(done.status, done.is_of_nothing);
         done.result
@@ -170,12 +170,12 @@ mpi! {
 
     /// Waits until all operations are complete. MPI 5.0, 3.7.5.
     fn MPI_Waitall(count: Length, array_of_requests: Requests, array_of_statuses: OutStatuses) {
-        request::wait_all(count, array_of_requests, array_of_statuses)
+        completion::wait_all(count, array_of_requests, array_of_statuses)
     }
 
     /// Waits until one operation is complete. MPI 5.0, 3.7.5.
     fn MPI_Waitany(count: Length, array_of_requests: Requests, indx: Out<Int>, status: OutStatus) {
-        let found = request::wait_any(count, array_of_requests)?;
+        let found = completion::wait_any(count, array_of_requests)?;
         lay_down(found, array_of_requests, &indx, status)
     }
 
@@ -194,7 +194,7 @@ mpi! {
 fn active_of(requests: &[Handle]) -> Result<Vec<usize>> {
     let mut active = Vec::new();
     for (index, handle) in requests.iter().enumerate() {
-        if request::is_active(*handle)? {
+        if completion::is_active(*handle)? {
             active.push(index);
         }
     }

@@ -2,15 +2,17 @@
 
 use core::ffi::c_int;
 
+use std::sync::Arc;
+
 use mpi_lite::data::{self, Block};
 
 use crate::abi::{self, Handle};
 use crate::args::*;
+use crate::calls::external;
+use crate::calls::grids;
 use crate::error::{Error, Result};
-use crate::external;
-use crate::grids;
-use crate::recipe::Recipe;
-use crate::types;
+use crate::objects::recipe::Recipe;
+use crate::objects::types;
 
 mpi! {
     /// The address of a place as a number. MPI 5.0, 5.1.5.
@@ -220,9 +222,9 @@ mpi! {
         let [integers, addresses, datatypes] =
             [max_integers, max_addresses, max_datatypes].map(|max| i64::from(max.0));
         recipe.check_room([integers, addresses, 0, datatypes])?;
-        recipe.write_integers(array_of_integers)?;
-        recipe.write_addresses(array_of_addresses)?;
-        recipe.write_datatypes(array_of_datatypes)
+        array_of_integers.set_all(&recipe.integers)?;
+        array_of_addresses.set_all(&recipe.addresses)?;
+        write_datatypes(recipe, array_of_datatypes)
     }
 
     /// The arguments of the call that made a datatype, with large counts. MPI 5.0, 5.1.13.
@@ -236,10 +238,10 @@ mpi! {
         recipe.check_room(
             [max_integers, max_addresses, max_large_counts, max_datatypes].map(|max| max.0),
         )?;
-        recipe.write_integers(array_of_integers)?;
-        recipe.write_addresses(array_of_addresses)?;
-        recipe.write_large_counts(array_of_large_counts)?;
-        recipe.write_datatypes(array_of_datatypes)
+        array_of_integers.set_all(&recipe.integers)?;
+        array_of_addresses.set_all(&recipe.addresses)?;
+        array_of_large_counts.set_all(&recipe.large_counts)?;
+        write_datatypes(recipe, array_of_datatypes)
     }
 
     /// The call that made a datatype, and how many arguments it had. MPI 5.0, 5.1.13.
@@ -417,4 +419,17 @@ fn structure(blocks: &[(u64, i64)], types: &[Datatype]) -> Result<data::Datatype
     };
     let blocks = blocks.iter().zip(types).map(block).collect::<Result<_>>()?;
     Ok(data::Datatype::structure(blocks)?)
+}
+
+/// Writes a handle to each of the datatypes. A handle to a datatype that the program made is a new
+/// one, which the program has to free.
+fn write_datatypes(recipe: &Recipe, room: OutDatatypes) -> Result<()> {
+    for (at, part) in recipe.datatypes.iter().enumerate() {
+        // A handle is made only if there is a place for it.
+        room.set(at, part.handle)?;
+        if let Some(made) = part.made().filter(|_| !part.is_unnamed_predefined()) {
+            room.set(at, types::register(Arc::clone(made)))?;
+        }
+    }
+    Ok(())
 }

@@ -4,8 +4,8 @@ use super::caching::{create, get_comm_attr};
 use super::info::{c_len, lookup};
 use crate::abi;
 use crate::args::*;
-use crate::attributes::Owner;
-use crate::global::LIBRARY;
+use crate::handle::Kind;
+use crate::objects::attributes::KEYVALS;
 
 mpi! {
     /// Takes an attribute away.
@@ -51,12 +51,12 @@ mpi! {
     fn MPI_Keyval_create(
         copy_fn: CopyFn, delete_fn: DeleteFn, keyval: Out<Int>, extra_state: Address
     ) {
-        keyval.set(create(Owner::Comm, (copy_fn.0, delete_fn.0), extra_state)?)
+        keyval.set(create(Kind::Comm, (copy_fn.0, delete_fn.0), extra_state)?)
     }
 
     /// Forbids new uses of a key.
     fn MPI_Keyval_free(keyval: InOut<Int>) {
-        LIBRARY.keyvals.lock().free(keyval.value.0, Owner::Comm)?;
+        KEYVALS.lock().free(keyval.value.0, Kind::Comm)?;
         keyval.set(abi::MPI_KEYVAL_INVALID)
     }
 

@@ -4,10 +4,10 @@ use mpi_lite::world::hardware;
 
 use crate::abi;
 use crate::args::*;
+use crate::calls::memory;
 use crate::error::Error;
 use crate::global::{LIBRARY, host_name};
-use crate::info::InfoObject;
-use crate::memory;
+use crate::objects::info::InfoObject;
 
 mpi! {
     /// Gets memory that can be sent from and received into. MPI 5.0, 9.2.

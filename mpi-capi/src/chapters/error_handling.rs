@@ -4,49 +4,53 @@ use core::ffi::c_int;
 
 use crate::abi::{self, Handle};
 use crate::args::*;
-use crate::errhandler::{self, Serves};
+use crate::codes::{self, CODES};
 use crate::error::{Cause, Error, Result};
-use crate::global::LIBRARY;
+use crate::handle::Kind;
+use crate::missing;
+use crate::objects::errhandler;
 
 mpi! {
     /// Adds an error class. MPI 5.0, 9.5.
     fn MPI_Add_error_class(errorclass: Out<Int>) {
-        errorclass.set(LIBRARY.codes.lock().add_class())
+        errorclass.set(CODES.lock().add_class())
     }
 
     /// Adds an error code to a class. MPI 5.0, 9.5.
     fn MPI_Add_error_code(errorclass: Int, errorcode: Out<Int>) {
-        let code = LIBRARY.codes.lock().add_code(errorclass.0)?;
+        if missing::function(errorclass.0).is_some() {
+            return Err(codes::no_class());
+        }
+        let code = CODES.lock().add_code(errorclass.0)?;
         errorcode.set(code)
     }
 
     /// Gives an added class or code its text. MPI 5.0, 9.5.
     fn MPI_Add_error_string(errorcode: Int, string: Text) {
-        LIBRARY.codes.lock().set_text(errorcode.0, string.bytes())
+        CODES.lock().set_text(errorcode.0, string.bytes())
     }
 
     /// Calls the error handler of a communicator. MPI 5.0, 9.5.
     fn MPI_Comm_call_errhandler(comm: Comm, errorcode: Int) {
-        call_handler(comm.errhandler(), comm.handle(), errorcode.0)
+        call_handler(comm.errhandler.get(), comm.handle(), errorcode.0)
     }
 
     /// Makes an error handler for communicators. MPI 5.0, 9.3.1.
     fn MPI_Comm_create_errhandler(
         comm_errhandler_fn: CommErrhandlerFn, errhandler: Out<Errhandler>
     ) {
-        errhandler.set(errhandler::create(comm_errhandler_fn.0, Serves::Comm)?)
+        errhandler.set(errhandler::create(comm_errhandler_fn.0, Kind::Comm)?)
     }
 
     /// The error handler of a communicator. MPI 5.0, 9.3.1.
     fn MPI_Comm_get_errhandler(comm: Comm, errhandler: Out<Errhandler>) {
-        errhandler::hold(comm.errhandler());
-        errhandler.set(comm.errhandler())
+        errhandler.set(comm.errhandler.held())
     }
 
     /// Puts an error handler in charge of a communicator. MPI 5.0, 9.3.1.
     fn MPI_Comm_set_errhandler(comm: Comm, errhandler: Errhandler) {
-        errhandler::check(errhandler.0, Serves::Comm)?;
-        comm.set_errhandler(errhandler.0);
+        errhandler::check(errhandler.0, Kind::Comm)?;
+        comm.errhandler.set(errhandler.0);
         Ok(())
     }
 
@@ -58,81 +62,76 @@ mpi! {
 
     /// The class of an error code. MPI 5.0, 9.4.
     fn MPI_Error_class(errorcode: Int, errorclass: Out<Int>) {
-        let class = LIBRARY.codes.lock().class_of(errorcode.0)?;
+        let class = class_of(errorcode.0)?;
         errorclass.set(class)
     }
 
     /// The text of an error code. MPI 5.0, 9.3.4.
     fn MPI_Error_string(errorcode: Int, string: TextOut, resultlen: Out<Int>) {
-        let text = LIBRARY.codes.lock().text_of(errorcode.0)?;
+        let text = text_of(errorcode.0)?;
         resultlen.set(string.set(&text, abi::MPI_MAX_ERROR_STRING as usize)?)
     }
 
     /// Calls the error handler of a file. MPI 5.0, 9.5.
     fn MPI_File_call_errhandler(fh: File, errorcode: Int) {
-        call_handler(LIBRARY.file_errhandler.get(), fh.0, errorcode.0)
+        call_handler(fh.errhandler().get(), fh.handle, errorcode.0)
     }
 
     /// Makes an error handler for files. MPI 5.0, 9.3.3.
     fn MPI_File_create_errhandler(
         file_errhandler_fn: FileErrhandlerFn, errhandler: Out<Errhandler>
     ) {
-        errhandler.set(errhandler::create(file_errhandler_fn.0, Serves::File)?)
+        errhandler.set(errhandler::create(file_errhandler_fn.0, Kind::File)?)
     }
 
     /// The error handler of a file; that of `MPI_FILE_NULL` is the default one. MPI 5.0, 9.3.3.
     fn MPI_File_get_errhandler(file: File, errhandler: Out<Errhandler>) {
-        let _ = file;
-        let handler = LIBRARY.file_errhandler.get();
-        errhandler::hold(handler);
-        errhandler.set(handler)
+        errhandler.set(file.errhandler().held())
     }
 
     /// Puts an error handler in charge of a file. MPI 5.0, 9.3.3.
     fn MPI_File_set_errhandler(file: File, errhandler: Errhandler) {
-        let _ = file;
-        errhandler::check(errhandler.0, Serves::File)?;
-        LIBRARY.file_errhandler.set(errhandler.0);
+        errhandler::check(errhandler.0, Kind::File)?;
+        file.errhandler().set(errhandler.0);
         Ok(())
     }
 
     /// Takes an added error class away. MPI 5.0, 9.5.
     fn MPI_Remove_error_class(errorclass: Int) {
-        LIBRARY.codes.lock().remove(errorclass.0)
+        CODES.lock().remove(errorclass.0)
     }
 
     /// Takes an added error code away. MPI 5.0, 9.5.
     fn MPI_Remove_error_code(errorcode: Int) {
-        LIBRARY.codes.lock().remove(errorcode.0)
+        CODES.lock().remove(errorcode.0)
     }
 
     /// Takes the text of an added class or code away. MPI 5.0, 9.5.
     fn MPI_Remove_error_string(errorcode: Int) {
-        LIBRARY.codes.lock().set_text(errorcode.0, b"")
+        CODES.lock().set_text(errorcode.0, b"")
     }
 
     /// Calls the error handler of a session. MPI 5.0, 9.5.
     fn MPI_Session_call_errhandler(session: Session, errorcode: Int) {
-        call_handler(session.errhandler(), session.handle, errorcode.0)
+        call_handler(session.errhandler.get(), session.handle, errorcode.0)
     }
 
     /// Makes an error handler for sessions. MPI 5.0, 9.3.4.
     fn MPI_Session_create_errhandler(
         session_errhandler_fn: SessionErrhandlerFn, errhandler: Out<Errhandler>
     ) {
-        errhandler.set(errhandler::create(session_errhandler_fn.0, Serves::Session)?)
+        errhandler.set(errhandler::create(session_errhandler_fn.0, Kind::Session)?)
     }
 
     /// The error handler of a session. MPI 5.0, 9.3.4.
     fn MPI_Session_get_errhandler(session: Session, errhandler: Out<Errhandler>) {
-        errhandler::hold(session.errhandler());
-        errhandler.set(session.errhandler())
+        errhandler.set(session.errhandler.held())
     }
 
     /// Puts an error handler in charge of a session. MPI 5.0, 9.3.4.
     fn MPI_Session_set_errhandler(session: Session, errhandler: Errhandler) {
-        errhandler::check(errhandler.0, Serves::Session)?;
-        session.set_errhandler(errhandler.0);
+        errhandler::check(errhandler.0, Kind::Session)?;
+        session.errhandler.set(errhandler.0);
         Ok(())
     }
 
@@ -140,7 +139,7 @@ mpi! {
 
     /// Makes an error handler for windows. MPI 5.0, 9.3.2.
     fn MPI_Win_create_errhandler(win_errhandler_fn: WinErrhandlerFn, errhandler: Out<Errhandler>) {
-        errhandler.set(errhandler::create(win_errhandler_fn.0, Serves::Win)?)
+        errhandler.set(errhandler::create(win_errhandler_fn.0, Kind::Win)?)
     }
 
     fn MPI_Win_get_errhandler(win: Win, errhandler: Out<Errhandler>);
@@ -160,14 +159,29 @@ fn call_handler(handler: Handle, object: Handle, code: c_int) -> Result<()> {
     }
 }
 
+/// The class of a code.
+fn class_of(code: c_int) -> Result<c_int> {
+    match missing::function(code) {
+        Some(_) => Ok(abi::MPI_ERR_UNSUPPORTED_OPERATION),
+        None => CODES.lock().class_of(code),
+    }
+}
+
+/// The text of a code.
+fn text_of(code: c_int) -> Result<Vec<u8>> {
+    match missing::function(code) {
+        Some(function) => Ok(missing::text_of(function).into_bytes()),
+        None => CODES.lock().text_of(code),
+    }
+}
+
 /// The error of a program that raises `code`.
 fn raised(code: c_int) -> Error {
-    let codes = LIBRARY.codes.lock();
-    let text = match codes.text_of(code) {
+    let text = match text_of(code) {
         Ok(text) if text.is_empty() => String::from("it has no text"),
         Ok(text) => String::from_utf8_lossy(&text).escape_debug().to_string(),
         Err(_) => String::from("there is no such code"),
     };
-    let class = codes.class_of(code).unwrap_or(code);
+    let class = class_of(code).unwrap_or(code);
     Cause::Raised { code, class, text }.into()
 }

@@ -1,8 +1,8 @@
 //! Chapter 13: generalized requests, and statuses made by the program.
 
 use crate::args::*;
+use crate::calls::generalized::{self, Generalized};
 use crate::error::Result;
-use crate::generalized::{self, Generalized};
 
 mpi! {
     /// Says that the operation of a generalized request is complete. MPI 5.0, 13.2.

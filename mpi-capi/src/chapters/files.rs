@@ -5,7 +5,7 @@ use crate::args::*;
 mpi! {
     fn MPI_File_close(fh: InOut<File>);
 
-    fn MPI_File_delete(filename: Text, info: Info);
+    fn MPI_File_delete(filename: FileName, info: Info);
 
     fn MPI_File_get_amode(fh: File, amode: Out<Int>);
 
@@ -76,7 +76,7 @@ mpi! {
         fh: File, buf: SendPtr, count: Count, datatype: Datatype, request: Out<Request>
     );
 
-    fn MPI_File_open(comm: Comm, filename: Text, amode: Int, info: Info, fh: Out<File>);
+    fn MPI_File_open(comm: Comm, filename: FileName, amode: Int, info: Info, fh: Out<File>);
 
     fn MPI_File_preallocate(fh: File, size: Offset);
 

@@ -8,7 +8,8 @@ use crate::abi::{self, Handle};
 use crate::args::*;
 use crate::error::{Error, Result};
 use crate::global::LIBRARY;
-use crate::session::ProcessSet;
+use crate::objects::session::ProcessSet;
+use crate::registry;
 
 mpi! {
     /// Compares two groups. MPI 5.0, 7.3.1.
@@ -31,7 +32,7 @@ mpi! {
     /// Gives a group up. MPI 5.0, 7.3.3.
     fn MPI_Group_free(group: InOut<Group>) {
         if group.value.handle != abi::MPI_GROUP_EMPTY {
-            LIBRARY.groups.lock().remove(group.value.handle).expect("it was just read");
+            registry::remove::<comm::Group>(group.value.handle).expect("it was just read");
         }
         group.set(abi::MPI_GROUP_NULL)
     }
@@ -113,7 +114,7 @@ mpi! {
 pub(super) fn insert(group: comm::Group) -> Handle {
     match group.size() {
         0 => abi::MPI_GROUP_EMPTY,
-        _ => LIBRARY.groups.lock().insert(group),
+        _ => registry::insert(group),
     }
 }
 

@@ -3,8 +3,8 @@
 use crate::abi;
 use crate::args::*;
 use crate::error::{Error, Result};
-use crate::global::LIBRARY;
-use crate::info::InfoObject;
+use crate::objects::info::InfoObject;
+use crate::registry;
 
 mpi! {
     /// Makes an empty info object. MPI 5.0, 10.
@@ -32,7 +32,7 @@ mpi! {
     /// Frees an info object and sets the handle to `MPI_INFO_NULL`.
     fn MPI_Info_free(info: InOut<Info>) {
         info.value.change(|_| Ok(()))?;
-        LIBRARY.infos.lock().remove(info.value.0).expect("it was there a line ago");
+        registry::remove::<InfoObject>(info.value.0).expect("it was there a line ago");
         info.set(abi::MPI_INFO_NULL)
     }
 
@@ -75,7 +75,7 @@ mpi! {
 
 /// Keeps an info object and names it.
 pub(super) fn insert(info: InfoObject) -> abi::Handle {
-    LIBRARY.infos.lock().insert(info)
+    registry::insert(info)
 }
 
 /// A copy of the value under `key`.

@@ -7,9 +7,9 @@ use mpi_lite::data::Basic;
 use crate::abi;
 use crate::args::*;
 use crate::error::{Error, Result};
-use crate::global::LIBRARY;
-use crate::recipe::Recipe;
-use crate::types::register_once;
+use crate::objects::recipe::Recipe;
+use crate::objects::types;
+use crate::objects::types::register_once;
 
 mpi! {
     /// The complex datatype of parts with `p` digits and exponents to `r`. MPI 5.0, 19.1.9.
@@ -55,7 +55,7 @@ mpi! {
             let text = "this library supports no datatype of that class with this size";
             Error::new(abi::MPI_ERR_ARG, text)
         })?;
-        datatype.set(LIBRARY.handle_of_type(&(*found).into()))
+        datatype.set(types::handle_of(&(*found).into()))
     }
 }
 

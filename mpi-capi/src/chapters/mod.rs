@@ -1,6 +1,6 @@
 //! The functions, in files named as the standard's chapters.
 
-use crate::entry::Entry;
+use crate::declaration::Entry;
 
 pub mod abi;
 pub mod caching;

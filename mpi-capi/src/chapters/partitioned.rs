@@ -3,7 +3,7 @@
 use crate::abi::{self, Handle};
 use crate::args::*;
 use crate::error::{Error, Result};
-use crate::request::{self, engine, key, real_key, stale};
+use crate::objects::request::{self, engine, key, real_key, stale};
 
 mpi! {
     /// Looks whether a partition of a receive is here. MPI 5.0, 4.2.2.
@@ -67,7 +67,9 @@ fn number(value: i32) -> Result<u32> {
 /// Marks partitions of a started partitioned send as ready.
 fn ready(handle: Handle, partitions: impl Iterator<Item = u32> + Clone) -> Result<()> {
     let key = real_key(handle)?;
-    engine().ready(key, partitions).map_err(stale(handle))
+    engine()
+        .with(|lane| lane.ready(key, partitions))
+        .map_err(stale(handle))
 }
 
 /// Returns true if a partition of a partitioned receive is here, or if the request is null or
@@ -76,5 +78,7 @@ fn has_arrived(handle: Handle, partition: u32) -> Result<bool> {
     let Some(key) = key(handle)? else {
         return Ok(true);
     };
-    engine().has_arrived(key, partition).map_err(stale(handle))
+    engine()
+        .look(|lane| lane.has_arrived(key, partition))
+        .map_err(stale(handle))
 }

@@ -5,9 +5,10 @@ use mpi_lite::ids::Mode;
 
 use crate::abi;
 use crate::args::*;
-use crate::attached;
-use crate::record::What;
-use crate::request;
+use crate::calls::attached;
+use crate::calls::completion;
+use crate::global::What;
+use crate::objects::request;
 
 mpi! {
     /// Sends in buffered mode: complete as soon as the message is copied. MPI 5.0, 3.4.
@@ -102,7 +103,7 @@ mpi! {
         buf: RecvPtr, count: Count, datatype: MessageType, message: InOut<Message>,
         request: Out<Request>
     ) {
-        let started = request::imrecv(buf.area(count, &datatype)?, message.value.0)?;
+        let started = completion::imrecv(buf.area(count, &datatype)?, message.value.0)?;
         message.set(abi::MPI_MESSAGE_NULL)?;
         request.set(started)
     }
@@ -186,9 +187,9 @@ mpi! {
         buf: RecvPtr, count: Count, datatype: MessageType, message: InOut<Message>,
         status: OutStatus
     ) {
-        let started = request::imrecv(buf.area(count, &datatype)?, message.value.0)?;
+        let started = completion::imrecv(buf.area(count, &datatype)?, message.value.0)?;
         message.set(abi::MPI_MESSAGE_NULL)?;
-        request::finish(started, status)
+        completion::finish(started, status)
     }
 
     /// Waits for a message. MPI 5.0, 3.8.1.
@@ -313,11 +314,11 @@ mpi! {
 
     /// Starts a persistent operation. MPI 5.0, 3.9.
     fn MPI_Start(request: InOut<Request>) {
-        request::start(request.value.0)
+        completion::start(request.value.0)
     }
 
     /// Starts persistent operations. MPI 5.0, 3.9.
     fn MPI_Startall(count: Length, array_of_requests: Requests) {
-        array_of_requests.try_for_each(count, request::start)
+        array_of_requests.try_for_each(count, completion::start)
     }
 }

@@ -4,12 +4,13 @@ use core::ffi::c_int;
 
 use crate::abi;
 use crate::args::*;
-use crate::attached;
-use crate::errhandler::{self, Serves};
+use crate::calls::attached;
 use crate::error::Error;
 use crate::global::{LIBRARY, Stage, Thread};
-use crate::info::InfoObject;
-use crate::session::{self, ProcessSet};
+use crate::handle::Kind;
+use crate::objects::errhandler;
+use crate::objects::info::InfoObject;
+use crate::objects::session::{self, ProcessSet};
 
 mpi! {
     /// Ends the job with an exit status. MPI 5.0, 11.4.
@@ -146,7 +147,7 @@ mpi! {
 
     /// Begins a session; joins the job if it is the first use of MPI. MPI 5.0, 11.3.1.
     fn MPI_Session_init(info: Info, errhandler: FirstErrhandler, session: Out<Session>) {
-        errhandler::check(errhandler.0, Serves::Session)?;
+        errhandler::check(errhandler.0, Kind::Session)?;
         let level = session::thread_level(&info.to_object())?;
         session.set(LIBRARY.open_session(errhandler.0, level)?)
     }

@@ -11,7 +11,7 @@ use crate::args::*;
 use crate::error::{Error, Result};
 use crate::event_types::{self, EventType};
 use crate::events;
-use crate::global::LIBRARY;
+use crate::variables::TOOLS;
 use crate::variables::{self, Act, TEXT_ROOM, in_use, number, tools};
 
 mpi! {
@@ -304,7 +304,7 @@ mpi! {
     /// time. MPI 5.0, 15.3.4.
     fn MPI_T_init_thread(required: Int, provided: Out<Int>) {
         provided.set(required.0.clamp(abi::MPI_THREAD_SINGLE, abi::MPI_THREAD_MULTIPLE))?;
-        LIBRARY.tools.lock().begin();
+        TOOLS.lock().begin();
         Ok(())
     }
 

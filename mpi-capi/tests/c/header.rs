@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use mpi_abi::abi::{self, Handle};
-use mpi_abi::status::Status;
+use mpi_abi::args::status::Status;
 
 use crate::common::{self, C99};
 

@@ -16,7 +16,7 @@
 pub const RANKS_MAX: u32 = 1024;
 
 /// Bytes of a page. Areas and slots are rounded up to whole pages; all else has whole pages.
-const PAGE: u64 = 4096;
+pub const PAGE: u64 = 4096;
 
 /// Bytes of an area.
 pub const AREA_BYTES: usize = 448;

@@ -40,7 +40,7 @@ impl Shared {
         check_limits(ranks, files)?;
         let doorbell = |_| eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
         Ok(Self {
-            memory: memory(bytes_of(ranks)).map_err(because("a memory"))?,
+            memory: sealed_memory(bytes_of(ranks)).map_err(because("a memory"))?,
             doorbells: (0..ranks)
                 .map(doorbell)
                 .collect::<Result<_, _>>()
@@ -70,7 +70,7 @@ fn check_limits(ranks: u32, files: u64) -> Result<(), String> {
         ));
     }
     let needed = bytes_of(ranks);
-    match getrlimit(Resource::Fsize).current {
+    match longest_file() {
         Some(longest) if longest < needed => Err(format!(
             "a file of {needed} bytes is needed, but the limit is {longest} (ulimit -f)"
         )),
@@ -78,15 +78,31 @@ fn check_limits(ranks: u32, files: u64) -> Result<(), String> {
     }
 }
 
-/// A file in memory whose length is fixed, so that no rank can take pages from under another.
-fn memory(bytes: u64) -> Result<OwnedFd, Errno> {
+fn longest_file() -> Option<u64> {
+    getrlimit(Resource::Fsize).current
+}
+
+/// What a file in memory must have before it is mapped: its length is fixed, so that no rank can
+/// take pages from under another.
+pub const SEALS: SealFlags = SealFlags::SHRINK
+    .union(SealFlags::GROW)
+    .union(SealFlags::SEAL);
+
+/// A file in memory of so many bytes, all zero, with [`SEALS`]. It is closed by exec. The system
+/// gives it pages when they are first written.
+///
+/// # Errors
+/// `EFBIG` if a file may not be as long (`ulimit -f`); those of `memfd_create(2)` and
+/// `ftruncate(2)`.
+pub fn sealed_memory(bytes: u64) -> Result<OwnedFd, Errno> {
+    // The system would end the process by a signal.
+    if longest_file().is_some_and(|longest| longest < bytes) {
+        return Err(Errno::FBIG);
+    }
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let memory = memfd_create("mpi-lite", flags)?;
     ftruncate(&memory, bytes)?;
-    fcntl_add_seals(
-        &memory,
-        SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL,
-    )?;
+    fcntl_add_seals(&memory, SEALS)?;
     Ok(memory)
 }
 

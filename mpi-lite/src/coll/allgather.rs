@@ -5,7 +5,7 @@ use super::buffers::{
     Given, Input, SEND_IN_PLACE, blocks, check_blocks, check_each, check_fills, keep, parts,
 };
 use super::choose::{self, Spread};
-use super::collective::{Begun, Collective};
+use super::collective::{Collective, Remainder};
 use super::exchange;
 use crate::comm::{Call, Members, Operation, Peers, Sides};
 use crate::data::Buffer;
@@ -55,7 +55,7 @@ impl Collective for Allgather {
     fn begin<'a, P: Peers>(
         &'a self,
         peers: &'a P,
-    ) -> Begun<impl Future<Output = Result<()>> + Send + 'a> {
+    ) -> Remainder<impl Future<Output = Result<()>> + Send + 'a> {
         let places = parts(&self.receive, peers.all());
         if let Input::Buffer(own) = &self.send {
             keep(own, &places[peers.here()])?;
@@ -124,7 +124,7 @@ impl Collective for Allgatherv {
     fn begin<'a, P: Peers>(
         &'a self,
         peers: &'a P,
-    ) -> Begun<impl Future<Output = Result<()>> + Send + 'a> {
+    ) -> Remainder<impl Future<Output = Result<()>> + Send + 'a> {
         let places = &self.receive;
         if let Input::Buffer(own) = &self.send {
             keep(own, &places[peers.here()])?;

@@ -4,7 +4,7 @@ use super::bcast::broadcast_in_full;
 use super::between::given;
 use super::buffers::{Input, keep, split};
 use super::choose::{self, Reduction, nearness};
-use super::collective::{Begun, Collective};
+use super::collective::{Collective, Remainder};
 use super::partial::{Partial, fold};
 use super::reduce::{check_operands, swap_results};
 use super::{allgather, shared};
@@ -64,7 +64,7 @@ impl Collective for Allreduce {
     fn begin<'a, P: Peers>(
         &'a self,
         peers: &'a P,
-    ) -> Begun<impl Future<Output = Result<()>> + Send + 'a> {
+    ) -> Remainder<impl Future<Output = Result<()>> + Send + 'a> {
         allreduce(peers, self.send.or(&self.receive), &self.receive, &self.op)
     }
 }
@@ -76,7 +76,7 @@ pub(super) fn allreduce<'a, P: Peers>(
     own: &'a Buffer,
     receive: &'a Buffer,
     op: &'a Op,
-) -> Begun<impl Future<Output = Result<()>> + Send + 'a> {
+) -> Remainder<impl Future<Output = Result<()>> + Send + 'a> {
     if own.count() == 0 {
         return Ok(None);
     }

@@ -5,7 +5,7 @@ use super::buffers::{
     Given, Input, SEND_IN_PLACE, check_blocks, check_each, check_fills, keep, lay_down, parts,
 };
 use super::choose::{self, Exchange, Nearness, nearness};
-use super::collective::{Begun, Collective};
+use super::collective::{Collective, Remainder};
 use super::exchange;
 use crate::comm::{Call, Members, Operation, Peers, Sides};
 use crate::data::Buffer;
@@ -59,7 +59,7 @@ impl Collective for Alltoall {
     fn begin<'a, P: Peers>(
         &'a self,
         peers: &'a P,
-    ) -> Begun<impl Future<Output = Result<()>> + Send + 'a> {
+    ) -> Remainder<impl Future<Output = Result<()>> + Send + 'a> {
         let whole = |blocks: &Buffer| blocks.part(0, blocks.count() * peers.all() as u64);
         let (own, receive) = (self.send.or(&self.receive), &self.receive);
         let (blocks, places) = (parts(own, peers.all()), parts(receive, peers.all()));
@@ -132,7 +132,7 @@ impl Collective for Alltoallw {
     fn begin<'a, P: Peers>(
         &'a self,
         peers: &'a P,
-    ) -> Begun<impl Future<Output = Result<()>> + Send + 'a> {
+    ) -> Remainder<impl Future<Output = Result<()>> + Send + 'a> {
         let places = &self.receive;
         let own = self.send.as_ref().unwrap_or(places);
         if let (Nearness::Oversubscribed, Some(at_site)) = (nearness(peers), peers.at_site())

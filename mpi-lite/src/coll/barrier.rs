@@ -1,7 +1,7 @@
 //! Barrier. Source: MPI 5.0, 6.3.
 
 use super::choose::{self, Synchronisation, nearness};
-use super::collective::{Begun, Collective, complete};
+use super::collective::{Collective, Remainder, complete};
 use super::shared;
 use crate::comm::{Call, Members, Operation, Peers, Sides};
 use crate::data::Buffer;
@@ -43,7 +43,7 @@ impl Collective for Barrier {
     fn begin<'a, P: Peers>(
         &'a self,
         peers: &'a P,
-    ) -> Begun<impl Future<Output = Result<()>> + Send + 'a> {
+    ) -> Remainder<impl Future<Output = Result<()>> + Send + 'a> {
         if peers.all() == 1 {
             return Ok(None);
         }

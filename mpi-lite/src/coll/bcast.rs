@@ -3,7 +3,7 @@
 use super::between::Role;
 use super::buffers::split;
 use super::choose::{self, Broadcast, nearness};
-use super::collective::{Begun, Collective, complete};
+use super::collective::{Collective, Remainder, complete};
 use super::tree::lowest_bit;
 use super::{scatter, shared};
 use crate::comm::{Call, Members, Operation, Peers, Sides};
@@ -54,7 +54,7 @@ impl Collective for Bcast {
     fn begin<'a, P: Peers>(
         &'a self,
         peers: &'a P,
-    ) -> Begun<impl Future<Output = Result<()>> + Send + 'a> {
+    ) -> Remainder<impl Future<Output = Result<()>> + Send + 'a> {
         broadcast(peers, &self.buffer, self.root as usize)
     }
 }
@@ -65,7 +65,7 @@ pub(super) fn broadcast<'a, P: Peers>(
     peers: &'a P,
     buffer: &'a Buffer,
     root: usize,
-) -> Begun<impl Future<Output = Result<()>> + Send + 'a> {
+) -> Remainder<impl Future<Output = Result<()>> + Send + 'a> {
     if peers.all() == 1 {
         return Ok(None);
     }

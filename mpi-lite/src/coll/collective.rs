@@ -13,7 +13,7 @@ use crate::error::{Cause, Result};
 
 /// An operation that has begun: what is left of it, if anything is. What goes without messages is
 /// done.
-pub(crate) type Begun<F> = Result<Option<F>>;
+pub(crate) type Remainder<F> = Result<Option<F>>;
 
 /// A collective operation with its arguments.
 ///
@@ -58,12 +58,12 @@ pub trait Collective: Send + Sync + 'static {
     fn begin<'a, P: Peers>(
         &'a self,
         peers: &'a P,
-    ) -> Begun<impl Future<Output = Result<()>> + Send + 'a>;
+    ) -> Remainder<impl Future<Output = Result<()>> + Send + 'a>;
 }
 
 /// Runs what is left of a blocking call.
 #[inline]
-pub(super) fn finish(begun: Begun<impl Future<Output = Result<()>>>) -> Result<()> {
+pub(super) fn finish(begun: Remainder<impl Future<Output = Result<()>>>) -> Result<()> {
     match begun? {
         Some(rest) => drive(rest),
         None => Ok(()),
@@ -71,7 +71,9 @@ pub(super) fn finish(begun: Begun<impl Future<Output = Result<()>>>) -> Result<(
 }
 
 /// What is left of an operation in the midst of another one.
-pub(super) async fn complete(begun: Begun<impl Future<Output = Result<()>> + Send>) -> Result<()> {
+pub(super) async fn complete(
+    begun: Remainder<impl Future<Output = Result<()>> + Send>,
+) -> Result<()> {
     match begun? {
         Some(rest) => rest.await,
         None => Ok(()),

@@ -332,7 +332,7 @@ impl Job {
         self.advances += 1;
         assert!(self.advances < ADVANCES, "the job does not end");
         let wakes = self.processes.iter().filter_map(|process| {
-            let wake_at = process.engine.with(|lane| lane.wake_at());
+            let wake_at = process.engine.with(|lane| lane.links().wake_at());
             wake_at.map(|at| at.max(process.away_until))
         });
         self.air.advance(wakes.min())

@@ -1,13 +1,14 @@
 //! Exchanges in shared memory: allgather and alltoall of small blocks.
 //!
 //! Members with a core each read what all others bring. Members that share cores let the last one
-//! to come sort it for all (`engine::exchange`).
+//! to come sort it for all (`sorting`).
 
 use super::buffers::{keep, lay_down};
 use super::shared::{check, pack, wait};
+use super::sorting::{Blocks, transpose, transpose_blocks};
 use crate::comm::{Call, Operation, check_length, in_words};
 use crate::data::Buffer;
-use crate::engine::{AtSite, Blocks};
+use crate::engine::AtSite;
 use crate::error::Result;
 use crate::node::site::{Epoch, Who};
 
@@ -16,7 +17,7 @@ pub(super) fn allgather_by_all(at_site: AtSite<'_>, places: &[Buffer]) -> Result
     let own = &places[at_site.site().me()];
     let block = own.bytes()? as usize;
     look_at_all(at_site, Operation::Allgather, own, |epoch, rank| {
-        let part = Part {
+        let part = Excerpt {
             rank,
             bytes: block,
             from: 0,
@@ -72,7 +73,7 @@ pub(super) fn alltoall_by_all(at_site: AtSite<'_>, own: &Buffer, places: &[Buffe
     keep(&own.part((me as u64 * count) as i64, count), &places[me])?;
     look_at_all(at_site, Operation::Alltoall, own, |epoch, rank| {
         let len = total / size;
-        let part = Part {
+        let part = Excerpt {
             rank,
             bytes: total,
             from: me * len,
@@ -89,7 +90,7 @@ pub(super) fn alltoall_by_last(at_site: AtSite<'_>, own: &Buffer, receive: &Buff
     let (len, room) = (block(own)?, block(receive)?);
     let blocks = |buffer, bytes| Blocks { buffer, bytes };
     let about = Operation::Alltoall.about(0, len as u64);
-    let done = at_site.transpose(about, blocks(own, len), blocks(receive, room));
+    let done = transpose(at_site, about, blocks(own, len), blocks(receive, room));
     done.map_err(|error| in_words(at_site, error))
 }
 
@@ -101,7 +102,7 @@ pub(super) fn alltoallw_by_last(
     places: &[Buffer],
 ) -> Result<bool> {
     let about = Operation::Alltoallv.about(0, 0);
-    let done = at_site.transpose_blocks(about, send, |rank, block| {
+    let done = transpose_blocks(at_site, about, send, |rank, block| {
         lay_down(&places[rank], block)?;
         let call = Call::of_all(Operation::Alltoallv);
         check_length(block.len() as u64, (&places[rank], rank), call)
@@ -134,7 +135,7 @@ fn look_at_all(
 /// The `len` bytes that begin at `from`, of the `bytes` bytes that the member of `rank` has
 /// brought.
 #[derive(Clone, Copy, Debug)]
-struct Part {
+struct Excerpt {
     rank: usize,
     bytes: usize,
     from: usize,
@@ -142,8 +143,8 @@ struct Part {
 }
 
 /// Copies a part of what a member has brought into its place.
-fn take_part(epoch: Epoch<'_>, part: Part, place: &Buffer) -> Result<()> {
-    let Part {
+fn take_part(epoch: Epoch<'_>, part: Excerpt, place: &Buffer) -> Result<()> {
+    let Excerpt {
         rank,
         bytes,
         from,

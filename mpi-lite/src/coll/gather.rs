@@ -6,7 +6,7 @@ use super::buffers::{
     parts,
 };
 use super::choose::{self, Rooted};
-use super::collective::{Begun, Collective};
+use super::collective::{Collective, Remainder};
 use super::tree::lowest_bit;
 use crate::comm::{Call, Members, Operation, Peers, Sides};
 use crate::data::Buffer;
@@ -66,7 +66,7 @@ impl Collective for Gather {
     fn begin<'a, P: Peers>(
         &'a self,
         peers: &'a P,
-    ) -> Begun<impl Future<Output = Result<()>> + Send + 'a> {
+    ) -> Remainder<impl Future<Output = Result<()>> + Send + 'a> {
         let root = self.root as usize;
         let places = self.receive.as_ref().filter(|_| peers.here() == root);
         let places = places.map(|receive| parts(receive, peers.all()));
@@ -133,7 +133,7 @@ impl Collective for Gatherv {
     fn begin<'a, P: Peers>(
         &'a self,
         peers: &'a P,
-    ) -> Begun<impl Future<Output = Result<()>> + Send + 'a> {
+    ) -> Remainder<impl Future<Output = Result<()>> + Send + 'a> {
         let root = self.root as usize;
         let places = self.receive.as_deref().filter(|_| peers.here() == root);
         let own = own_block(peers, &self.send, places)?;

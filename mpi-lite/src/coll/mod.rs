@@ -32,6 +32,7 @@ mod reduce_scatter;
 mod scan;
 mod scatter;
 mod shared;
+mod sorting;
 mod tree;
 
 pub use allgather::{Allgather, Allgatherv};

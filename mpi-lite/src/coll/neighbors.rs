@@ -2,7 +2,7 @@
 //! alone. Source: MPI 5.0, 8.6.
 
 use super::buffers::{Given, SEND_IN_PLACE, check_each};
-use super::collective::{Begun, Collective};
+use super::collective::{Collective, Remainder};
 use crate::comm::{Call, Communicator, Members, Operation, Peers};
 use crate::data::Buffer;
 use crate::error::{Cause, Result};
@@ -112,7 +112,7 @@ impl Collective for NeighborExchange {
     fn begin<'a, P: Peers>(
         &'a self,
         peers: &'a P,
-    ) -> Begun<impl Future<Output = Result<()>> + Send + 'a> {
+    ) -> Remainder<impl Future<Output = Result<()>> + Send + 'a> {
         let destinations = self.neighbours.destinations.iter().zip(&self.send);
         let sends: Vec<_> = destinations
             .filter_map(|(rank, block)| rank.map(|rank| (rank as usize, block.clone())))

@@ -3,7 +3,7 @@
 use super::between::{Role, given};
 use super::buffers::{Given, Input, SEND_IN_PLACE, at_root, check_counts};
 use super::choose::{self, Collection, nearness};
-use super::collective::{Begun, Collective};
+use super::collective::{Collective, Remainder};
 use super::partial::{Partial, fold};
 use super::shared;
 use super::tree::lowest_bit;
@@ -77,7 +77,7 @@ impl Collective for Reduce {
     fn begin<'a, P: Peers>(
         &'a self,
         peers: &'a P,
-    ) -> Begun<impl Future<Output = Result<()>> + Send + 'a> {
+    ) -> Remainder<impl Future<Output = Result<()>> + Send + 'a> {
         let root = self.root as usize;
         let place = self.receive.as_ref().filter(|_| peers.here() == root);
         let own = match place {

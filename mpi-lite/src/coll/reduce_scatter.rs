@@ -2,7 +2,7 @@
 
 use super::between::given;
 use super::buffers::{Given, Input, SEND_IN_PLACE};
-use super::collective::{Begun, Collective};
+use super::collective::{Collective, Remainder};
 use super::partial::Partial;
 use super::{reduce, scatter};
 use crate::comm::{Call, Members, Operation, Peers, Sides};
@@ -80,7 +80,7 @@ impl Collective for ReduceScatter {
     fn begin<'a, P: Peers>(
         &'a self,
         peers: &'a P,
-    ) -> Begun<impl Future<Output = Result<()>> + Send + 'a> {
+    ) -> Remainder<impl Future<Output = Result<()>> + Send + 'a> {
         let own = self.send.or(&self.receive);
         let counts = self.counts.clone();
         Ok(Some(reduce_scatter(
@@ -121,7 +121,7 @@ impl Collective for ReduceScatterBlock {
     fn begin<'a, P: Peers>(
         &'a self,
         peers: &'a P,
-    ) -> Begun<impl Future<Output = Result<()>> + Send + 'a> {
+    ) -> Remainder<impl Future<Output = Result<()>> + Send + 'a> {
         let own = self.send.or(&self.receive);
         let counts = vec![self.count; peers.all()];
         Ok(Some(reduce_scatter(

@@ -2,7 +2,7 @@
 
 use super::buffers::{Input, keep};
 use super::choose::{self, Prefix, nearness};
-use super::collective::{Begun, Collective};
+use super::collective::{Collective, Remainder};
 use super::partial::Partial;
 use super::reduce::check_operands;
 use super::shared;
@@ -57,7 +57,7 @@ impl Collective for Scan {
     fn begin<'a, P: Peers>(
         &'a self,
         peers: &'a P,
-    ) -> Begun<impl Future<Output = Result<()>> + Send + 'a> {
+    ) -> Remainder<impl Future<Output = Result<()>> + Send + 'a> {
         let (own, result) = (self.send.or(&self.receive), (&self.receive, &self.op));
         if is_done(peers, Operation::Scan, own, result)? {
             return Ok(None);
@@ -83,7 +83,7 @@ impl Collective for Exscan {
     fn begin<'a, P: Peers>(
         &'a self,
         peers: &'a P,
-    ) -> Begun<impl Future<Output = Result<()>> + Send + 'a> {
+    ) -> Remainder<impl Future<Output = Result<()>> + Send + 'a> {
         let (own, result) = (self.send.or(&self.receive), (&self.receive, &self.op));
         if is_done(peers, Operation::Exscan, own, result)? {
             return Ok(None);

@@ -6,7 +6,7 @@ use super::buffers::{
     parts,
 };
 use super::choose::{self, Rooted};
-use super::collective::{Begun, Collective};
+use super::collective::{Collective, Remainder};
 use super::tree::lowest_bit;
 use crate::comm::{Call, Members, Operation, Peers, Sides};
 use crate::data::Buffer;
@@ -65,7 +65,7 @@ impl Collective for Scatter {
     fn begin<'a, P: Peers>(
         &'a self,
         peers: &'a P,
-    ) -> Begun<impl Future<Output = Result<()>> + Send + 'a> {
+    ) -> Remainder<impl Future<Output = Result<()>> + Send + 'a> {
         let root = self.root as usize;
         let blocks = self.send.as_ref().filter(|_| peers.here() == root);
         let blocks = blocks.map(|send| parts(send, peers.all()));
@@ -132,7 +132,7 @@ impl Collective for Scatterv {
     fn begin<'a, P: Peers>(
         &'a self,
         peers: &'a P,
-    ) -> Begun<impl Future<Output = Result<()>> + Send + 'a> {
+    ) -> Remainder<impl Future<Output = Result<()>> + Send + 'a> {
         let root = self.root as usize;
         let blocks = self.send.as_deref().filter(|_| peers.here() == root);
         let own = own_place(peers, &self.receive, blocks)?;

@@ -68,7 +68,8 @@ impl World {
             }
             if !worked {
                 let all = 0..self.comms.len();
-                let wakes = all.filter_map(|rank| self.engine(rank).with(|lane| lane.wake_at()));
+                let wakes =
+                    all.filter_map(|rank| self.engine(rank).with(|lane| lane.links().wake_at()));
                 assert!(self.air.advance(wakes.min()), "nothing happens any more");
             }
         }
@@ -161,7 +162,7 @@ fn an_operator_of_the_program_runs_with_the_lane_unlocked() {
     let calls = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&calls);
     let op = watched_sum(move || {
-        assert!(engine.try_with(|_| ()).is_some(), "the lane is locked");
+        assert!(engine.visit().is_some(), "the lane is locked");
         counted.fetch_add(1, Ordering::SeqCst);
     });
     let mut rooms = [1, 2].map(i32::to_ne_bytes);

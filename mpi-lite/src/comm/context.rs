@@ -85,12 +85,12 @@ impl Numbers {
 }
 
 /// The proposal of a process that has no number left. Greater than all others.
-pub(super) const NONE_LEFT: Context = Context(Context::ENGINES.point_to_point().0);
+pub(super) const NONE_LEFT: Context = Context(u32::MAX).point_to_point();
 
 impl Contexts {
     /// Those of a process that has made no communicator.
     pub(super) fn new(engine: &Arc<Engine>) -> Self {
-        let place = |lane: &mut Lane| (lane.world_rank(lane.me()), lane.peers().len());
+        let place = |lane: &mut Lane| (lane.peers().rank(lane.me()), lane.peers().all().count());
         let (me, all) = engine.with(place);
         Self {
             engine: Arc::clone(engine),

@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-
 use super::context::Agreement;
 use super::members::GroupPeers;
-use super::{Call, Communicator, Group, Inner, Peers, TaskPeers, drive, open_port};
+use super::{Basis, Call, Communicator, Group, Peers, TaskPeers, drive};
 use crate::engine::Request;
 use crate::error::{Cause, Result};
 use crate::ids::Context;
@@ -124,7 +122,7 @@ impl Communicator {
         match group.first_beyond(self.group()) {
             None => Ok(()),
             Some(stranger) => {
-                let rank = self.engine().with(|lane| lane.world_rank(stranger));
+                let rank = self.engine().with(|lane| lane.peers().rank(stranger));
                 Err(Cause::Group { rank }.into())
             }
         }
@@ -213,30 +211,18 @@ impl Communicator {
         rank: u32,
         topology: Option<Arc<Topology>>,
     ) -> Self {
-        let engine = Arc::clone(&self.inner.engine);
-        let contexts = Arc::clone(&self.inner.contexts);
-        let context = agreement.context();
+        let (engine, contexts) = (&self.inner.engine, &self.inner.contexts);
         let site = agreement.meet(
             |site_id| engine.site(site_id, group.members(), rank),
             &group,
         );
-        let port = open_port(&engine, context, &group);
-        let communicator = Self {
-            inner: Arc::new(Inner {
-                engine,
-                contexts,
-                context,
-                rank,
-                size: group.size(),
-                local: None,
-                group,
-                site,
-                port,
-                topology,
-                window: Mutex::default(),
-            }),
+        let basis = Basis {
+            site,
+            topology,
+            ..Basis::of(agreement.context(), group, rank)
         };
-        self.inner.contexts.note(&communicator);
+        let communicator = Self::new(engine, contexts, basis);
+        contexts.note(&communicator);
         communicator
     }
 }

@@ -11,11 +11,9 @@
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-
 use super::context::{Agreement, NONE_LEFT};
 use super::create::{NO_COLOR, hash};
-use super::{Call, Communicator, Group, Inner, Peers, drive, open_port};
+use super::{Basis, Call, Communicator, Group, Peers, drive};
 use crate::data::Buffer;
 use crate::engine::matching::Pattern;
 use crate::engine::{OpenPort, Port, ReceivePlan, SendPlan};
@@ -166,7 +164,7 @@ impl Communicator {
     fn meet_leader(&self, bridge: &Bridge) -> Result<(Context, Vec<u32>)> {
         let mut members = self.engine().with(|lane| -> Vec<u32> {
             let all = self.group().members().iter();
-            all.map(|&member| lane.world_rank(member)).collect()
+            all.map(|&member| lane.peers().rank(member)).collect()
         });
         let proposed = self.inner.contexts.propose();
         let mut head = [proposed.0, members.len() as u32];
@@ -195,23 +193,12 @@ impl Communicator {
         if !self.group().is_apart_from(&remote) {
             return Err(Cause::Communicator("a process is in both groups").into());
         }
-        let engine = Arc::clone(self.engine());
-        let port = self.open_port_between(&remote, context);
-        Ok(Self {
-            inner: Arc::new(Inner {
-                engine,
-                contexts: Arc::clone(&self.inner.contexts),
-                context,
-                rank: self.rank(),
-                size: self.size(),
-                local: Some(self),
-                group: remote,
-                site: None,
-                port,
-                topology: None,
-                window: Mutex::default(),
-            }),
-        })
+        let (inner, rank) = (Arc::clone(&self.inner), self.rank());
+        let basis = Basis {
+            local: Some(self),
+            ..Basis::of(context, remote, rank)
+        };
+        Ok(Self::new(&inner.engine, &inner.contexts, basis))
     }
 
     /// Makes `context` lead to the processes of this side and to those of `remote`.
@@ -261,28 +248,8 @@ impl Communicator {
         let context = pact.context;
         drop(pact);
         // It has no site: that takes an agreement of all its processes. So its duplicate is used.
-        self.unite(group, rank, context).dup()
-    }
-
-    /// Makes the communicator of `group` with a new `context`, without a site.
-    fn unite(&self, group: Group, rank: u32, context: Context) -> Self {
-        let engine = Arc::clone(self.engine());
-        let port = open_port(&engine, context, &group);
-        Self {
-            inner: Arc::new(Inner {
-                engine,
-                contexts: Arc::clone(&self.inner.contexts),
-                context,
-                rank,
-                size: group.size(),
-                local: None,
-                group,
-                site: None,
-                port,
-                topology: None,
-                window: Mutex::default(),
-            }),
-        }
+        let basis = Basis::of(context, group, rank);
+        Self::new(self.engine(), &self.inner.contexts, basis).dup()
     }
 
     /// [`Communicator::dup`] of an inter-communicator.

@@ -66,7 +66,7 @@ struct Inner {
     /// How its processes are arranged, if they are.
     topology: Option<Arc<Topology>>,
     /// Its nonblocking collectives.
-    window: Mutex<tasks::Window>,
+    window: Mutex<tasks::CallNumbers>,
 }
 
 impl Drop for Inner {
@@ -82,9 +82,35 @@ fn open_port(engine: &Engine, context: Context, group: &Group) -> OpenPort {
     let port = Port::among(group.shared_members());
     engine.with(|lane| {
         let port = lane.open_port(context, port);
-        lane.note_session(context, group.session());
+        lane.buffers().note_session(context, group.session());
         port
     })
+}
+
+/// What distinguishes a communicator from the others of a process.
+struct Basis {
+    context: Context,
+    /// The processes that ranks name.
+    group: Group,
+    rank: u32,
+    /// This side, if it is an inter-communicator.
+    local: Option<Communicator>,
+    site: Option<Site>,
+    topology: Option<Arc<Topology>>,
+}
+
+impl Basis {
+    /// An intra-communicator of `group` without a site.
+    fn of(context: Context, group: Group, rank: u32) -> Self {
+        Self {
+            context,
+            group,
+            rank,
+            local: None,
+            site: None,
+            topology: None,
+        }
+    }
 }
 
 /// How two communicators relate. Source: MPI 5.0, 7.4.1.
@@ -105,34 +131,44 @@ impl Communicator {
     /// of all processes of the job without a site, from which `create_from_group` makes others.
     #[must_use]
     pub fn predefined(engine: &Arc<Engine>) -> (Self, Self, Self) {
-        engine.name_collectives_by(Call::in_parts);
+        engine.report().name_collectives_by(Call::in_parts);
         let contexts = Arc::new(context::Contexts::new(engine));
         let make = |context, group, rank, site| {
-            let (engine, contexts) = (Arc::clone(engine), Arc::clone(&contexts));
-            let port = open_port(&engine, context, &group);
-            Self {
-                inner: Arc::new(Inner {
-                    engine,
-                    contexts,
-                    context,
-                    rank,
-                    size: group.size(),
-                    local: None,
-                    group,
-                    site,
-                    port,
-                    topology: None,
-                    window: Mutex::default(),
-                }),
-            }
+            let basis = Basis::of(context, group, rank);
+            Self::new(engine, &contexts, Basis { site, ..basis })
         };
-        let (me, all) = engine.with(|lane| (lane.me(), Group::from_members(lane.peers())));
+        let (me, all) =
+            engine.with(|lane| (lane.me(), Group::from_members(lane.peers().all().collect())));
         let rank = all.rank_of(me).expect("a process is in its world");
         let site = engine.site(places::WORLD, all.members(), rank);
         let world = make(Context::WORLD, all.clone(), rank, site);
         contexts.note(&world);
         let own = make(Context::OWN, Group::from_members([me].into()), 0, None);
         (world, own, make(Context::ALL, all, rank, None))
+    }
+
+    /// Makes a communicator; each one is made here.
+    fn new(engine: &Arc<Engine>, contexts: &Arc<context::Contexts>, basis: Basis) -> Self {
+        let Basis { context, group, .. } = basis;
+        let (port, size) = match &basis.local {
+            Some(side) => (side.open_port_between(&group, context), side.size()),
+            None => (open_port(engine, context, &group), group.size()),
+        };
+        Self {
+            inner: Arc::new(Inner {
+                engine: Arc::clone(engine),
+                contexts: Arc::clone(contexts),
+                context,
+                group,
+                rank: basis.rank,
+                size,
+                local: basis.local,
+                site: basis.site,
+                port,
+                topology: basis.topology,
+                window: Mutex::default(),
+            }),
+        }
     }
 
     /// This process's rank, `0..size`; in an inter-communicator, its rank on this side.

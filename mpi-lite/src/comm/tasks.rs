@@ -30,14 +30,14 @@ const ACTIVE_MOST: usize = 1 << (u32::BITS - RANK_BITS);
 
 /// The nonblocking collectives of a communicator.
 #[derive(Debug, Default)]
-pub(super) struct Window {
+pub(super) struct CallNumbers {
     /// How many have been called.
     calls: u64,
     /// The last one of each number.
     last: Vec<TaskId>,
 }
 
-impl Window {
+impl CallNumbers {
     /// The number of the next call, and the one that had it before.
     fn next(&mut self) -> (usize, Option<TaskId>) {
         let number = (self.calls % ACTIVE_MOST as u64) as usize;
@@ -320,12 +320,13 @@ impl Communicator {
             let local = local.map(Context::nonblocking);
             algorithm(communicator.task_peers(call, name, submissions, local))
         };
-        Ok(self.engine().plan_task(Recipe {
+        let plan = Plan::Task(Recipe {
             context: self.context(),
             calls_program,
             tag: call.tag(),
             make: Arc::new(make),
-        }))
+        });
+        Ok(self.engine().with(|lane| lane.plan(plan)))
     }
 
     /// Agrees with all processes that they make the same call, and on a context for it. Of an

@@ -41,16 +41,31 @@ pub struct Derived {
     pub(super) shape: Shape,
     bounds: Bounds,
     size: u64,
+    /// The basic elements in it.
+    elements: u64,
     /// The data is one run of bytes without gap, in the order of the type map.
     dense: bool,
     /// The runs of an element, if they are several and yet few.
     runs: Option<Runs>,
     base: Option<Basic>,
     alignment: u64,
-    /// Its bounds were given by the program, so that no padding is added (`resized`).
+    pub(super) limits: Limits,
+    /// The program gave its bounds or those of a member, so that no padding is added.
     bounded: bool,
     depth: u32,
     committed: AtomicBool,
+}
+
+/// Where the bounds of a derived datatype come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Limits {
+    /// From those of its members.
+    Members,
+    /// The same, rounded up to the alignment of the members, unless the program gave the bounds of
+    /// one of them.
+    Aligned,
+    /// From the program.
+    Given(Range),
 }
 
 impl From<Basic> for Datatype {
@@ -123,13 +138,7 @@ impl Datatype {
     /// # Errors
     /// [`Cause::Datatype`] if it is too large.
     pub fn structure(blocks: Vec<Block>) -> Result<Self> {
-        let mut derived = Self::derive(Shape::Listed(List::new(blocks)))?;
-        if let (false, Some((lower, upper))) = (derived.bounded, derived.bounds.marks) {
-            let padding = (lower - upper).rem_euclid(derived.alignment as i64);
-            let upper = upper.checked_add(padding).ok_or(TOO_LARGE)?;
-            derived.bounds.marks = Some((lower, upper));
-        }
-        Ok(Self::Derived(Arc::new(derived)))
+        Self::limited(Shape::Listed(List::new(blocks)), Limits::Aligned)
     }
 
     /// A datatype of the data of this one, with other bounds. Source: MPI 5.0, 5.1.7.
@@ -138,15 +147,7 @@ impl Datatype {
     /// [`Cause::Datatype`] if it leaves the address space.
     pub fn resized(&self, lower_bound: i64, extent: i64) -> Result<Self> {
         let upper = lower_bound.checked_add(extent).ok_or(TOO_LARGE)?;
-        Self::with_bounds(self.as_shape(), (lower_bound, upper))
-    }
-
-    /// A datatype of this shape with the given bounds.
-    pub(super) fn with_bounds(shape: Shape, bounds: Range) -> Result<Self> {
-        let mut derived = Self::derive(shape)?;
-        derived.bounds.marks = Some(bounds);
-        derived.bounded = true;
-        Ok(Self::Derived(Arc::new(derived)))
+        Self::limited(self.as_shape(), Limits::Given((lower_bound, upper)))
     }
 
     /// A new datatype that equals this one. Source: MPI 5.0, 5.1.10.
@@ -154,7 +155,7 @@ impl Datatype {
     /// # Errors
     /// None but that of too deep a nesting.
     pub fn duplicate(&self) -> Result<Self> {
-        let mut derived = Self::derive(self.as_shape())?;
+        let mut derived = Self::derive(self.as_shape(), Limits::Members)?;
         derived.committed = AtomicBool::new(self.is_committed());
         Ok(Self::Derived(Arc::new(derived)))
     }
@@ -169,22 +170,42 @@ impl Datatype {
     }
 
     pub(super) fn build(shape: Shape) -> Result<Self> {
-        Ok(Self::Derived(Arc::new(Self::derive(shape)?)))
+        Self::limited(shape, Limits::Members)
     }
 
-    fn derive(shape: Shape) -> Result<Derived> {
+    /// A datatype of this shape with these bounds.
+    pub(super) fn limited(shape: Shape, limits: Limits) -> Result<Self> {
+        Ok(Self::Derived(Arc::new(Self::derive(shape, limits)?)))
+    }
+
+    fn derive(shape: Shape, limits: Limits) -> Result<Derived> {
         let depth = 1 + shape.items().map(Self::depth).max().unwrap_or(0);
         if depth > DEPTH_LIMIT {
             return Err(Cause::Datatype("datatypes are nested more than 512 deep").into());
         }
-        let bounded = shape.entries().any(Self::is_bounded);
         let bounds = shape.bounds().filter(Bounds::are_possible);
-        let bounds = bounds.ok_or(TOO_LARGE)?;
+        let mut bounds = bounds.ok_or(TOO_LARGE)?;
+        let alignment = shape.entries().map(Self::alignment).max().unwrap_or(1);
+        let mut bounded = shape.entries().any(Self::is_bounded);
+        match (limits, bounds.marks) {
+            (Limits::Aligned, Some((lower, upper))) if !bounded => {
+                let padding = (lower - upper).rem_euclid(alignment as i64);
+                let upper = upper.checked_add(padding).ok_or(TOO_LARGE)?;
+                bounds.marks = Some((lower, upper));
+            }
+            (Limits::Given(given), _) => {
+                bounds.marks = Some(given);
+                bounded = true;
+            }
+            _ => {}
+        }
         let size = shape.size().ok_or(TOO_LARGE)?;
+        let elements = shape.elements(size).ok_or(TOO_LARGE)?;
         let dense = shape.is_dense();
         Ok(Derived {
             bounds,
             size,
+            elements,
             dense,
             runs: if dense || size == 0 {
                 None
@@ -192,7 +213,8 @@ impl Datatype {
                 Runs::of(&shape)
             },
             base: shape.base(),
-            alignment: shape.entries().map(Self::alignment).max().unwrap_or(1),
+            alignment,
+            limits,
             bounded,
             depth,
             committed: AtomicBool::new(false),
@@ -330,9 +352,12 @@ impl Datatype {
             _ if self.size() == 0 => Some(0),
             Self::Basic(basic) => basic_elements(*basic, bytes),
             Self::Derived(derived) => {
-                let whole = derived.shape.elements(derived.size)?;
-                let rest = derived.shape.elements(bytes % derived.size)?;
-                whole.checked_mul(bytes / derived.size)?.checked_add(rest)
+                let whole = derived.elements.checked_mul(bytes / derived.size)?;
+                let rest = match bytes % derived.size {
+                    0 => 0,
+                    rest => derived.shape.elements(rest)?,
+                };
+                whole.checked_add(rest)
             }
         }
     }

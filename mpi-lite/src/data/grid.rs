@@ -2,7 +2,7 @@
 //!
 //! Source: MPI 5.0, 5.1.3 (subarrays), 5.1.4 (distributed arrays).
 
-use super::datatype::{Block, Datatype, TOO_LARGE};
+use super::datatype::{Block, Datatype, Limits, TOO_LARGE};
 use super::layout::{List, Shape};
 use crate::error::Result;
 
@@ -80,7 +80,8 @@ impl Datatype {
             count: 1,
             datatype: strided(&nest.item, &nest.levels)?,
         };
-        Self::with_bounds(Shape::Listed(List::new(vec![block])), (0, nest.stride))
+        let limits = Limits::Given((0, nest.stride));
+        Self::limited(Shape::Listed(List::new(vec![block])), limits)
     }
 }
 

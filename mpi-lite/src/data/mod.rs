@@ -9,7 +9,9 @@ mod datatype;
 mod external;
 mod grid;
 mod layout;
+mod numbered;
 mod op;
+mod wire;
 
 pub use area::{Area, Part, Scattered};
 pub use basic::{Basic, Family};
@@ -17,7 +19,11 @@ pub use buffer::Buffer;
 pub use datatype::{Block, Datatype};
 pub use external::Unfit;
 pub use grid::Axis;
+pub use numbered::{Known, Sent};
 pub use op::{Op, UserFunction, UserOp};
+pub use wire::Malformed;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod wire_tests;

@@ -9,7 +9,7 @@ use crate::memory::{Origin, Span};
 
 /// The type map: `(displacement, bytes)` of every machine value, in order; and the bounds.
 #[derive(Clone, Debug)]
-struct Naive {
+pub(super) struct Naive {
     map: Vec<(i64, u64)>,
     bounds: Option<(i64, i64)>,
 }
@@ -85,7 +85,7 @@ impl Naive {
     }
 }
 
-type Both = (Datatype, Naive);
+pub(super) type Both = (Datatype, Naive);
 
 fn leaf() -> impl Strategy<Value = Both> {
     let some = [
@@ -142,7 +142,7 @@ fn resized((item, mut naive): Both, lower: i64, extent: i64) -> Both {
     (item.resized(lower, extent).unwrap(), naive)
 }
 
-fn any_datatype() -> impl Strategy<Value = Both> {
+pub(super) fn any_datatype() -> impl Strategy<Value = Both> {
     leaf().prop_recursive(3, 12, 2, |inner| {
         let block = || (0u64..4, -20i64..20);
         prop_oneof![
@@ -398,6 +398,16 @@ fn a_copy_that_does_not_fit_is_truncation() {
     let short = Buffer::scratch(2, &int()).unwrap();
     let error = short.copy_from(&send);
     assert_eq!(error, Err(Cause::Truncate { len: 12, room: 8 }.into()));
+}
+
+#[test]
+fn the_elements_of_a_deep_datatype_are_counted_at_once() {
+    let mut deep = int().vector(3, 1, 2).unwrap();
+    while let Ok(deeper) = deep.contiguous(1) {
+        deep = deeper;
+    }
+    assert_eq!(deep.elements(12 * 7 + 8), Some(3 * 7 + 2));
+    assert_eq!(deep.elements(3), None);
 }
 
 #[test]

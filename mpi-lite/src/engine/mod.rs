@@ -18,74 +18,44 @@ mod tasks;
 mod tests;
 mod waiting;
 
-use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
-use std::sync::{Arc, Once};
+use std::sync::Arc;
 
-pub use at_site::exchange::Blocks;
 pub use at_site::{AtSite, agree, complain};
 pub use inbox::matching;
 pub use lane::{Counters, Lane, Survey};
-pub use outbox::attached::{Attached, BUFFERED_OVERHEAD_BYTES, BufferOwner};
-pub use ports::{Calls, OpenPort, Port};
-pub use report::inquiry::Launcher;
-pub use report::leftovers::{CollectiveLeft, Leftovers, MessageLeft};
-pub use report::observer::{CollectiveEvent, Event, MessageEvent, MessageStep, Observer};
-pub use report::waits::{NameOfTag, Program, Subject};
-pub use requests::channel::{PartitionedReceive, PartitionedSend};
-pub use requests::completion::{Any, Indexed, Tell};
-pub use requests::request::{Array, Completion, Request, Status};
-pub use tasks::book::{Job, TaskCall, TaskId};
-pub use tasks::plan::{
-    Make, Message, Plan, ReceivePlan, Recipe, SendPlan, Submissions, Submitted, Work,
+pub use outbox::{Attached, BUFFERED_OVERHEAD_BYTES, BufferOwner, Buffers};
+pub use ports::{Calls, Effects, Guest, HEAD_MOST, Head, OpenPort, Port};
+pub use report::Launcher;
+pub use report::Report;
+pub use report::{CollectiveEvent, Event, MessageEvent, MessageStep, Observer};
+pub use report::{CollectiveLeft, Leftovers, MessageLeft};
+pub use report::{NameOfTag, Program, Subject};
+pub use requests::{
+    Any, Array, Completion, Indexed, PartitionedReceive, PartitionedSend, Request, Status, Tell,
 };
-use waiting::lock::Lock;
-pub use waiting::policy::WaitPolicy;
-pub use waiting::ticker::{Ticker, tick};
+pub use tasks::{
+    Job, Make, Message, Outcome, Plan, ReceivePlan, Recipe, SendPlan, Submissions, Submitted,
+    TaskCall, TaskId, Work,
+};
+pub use waiting::WaitPolicy;
+use waiting::{Guard, Lock};
+pub use waiting::{Ticker, tick};
 
-use report::waits::Waits;
-use rustix::event::{EventfdFlags, eventfd};
-use tasks::book::Tasks;
+use tasks::Tasks;
+use waiting::{Doorbells, Shared as _, Until, Waiting};
 
-use crate::clock::Clock;
+use crate::clock::{Clock, Instant};
 use crate::node::Node;
-use crate::node::wakeup::Watch;
-use crate::transport::Transport;
 
 /// The lane of a process, and how its threads wait for it.
 #[derive(Debug)]
 pub struct Engine {
     lane: Lock<Lane>,
-    clock: Clock,
-    policy: WaitPolicy,
+    waiting: Waiting,
     /// How often a receive looks for its message before it becomes a request.
     looks: u32,
-    /// What becomes readable when a link has something to do: copies of the links' descriptors.
-    doorbells: Vec<OwnedFd>,
-    /// Written to when another thread has done what a sleeper waits for.
-    own_doorbell: OwnedFd,
     /// The node, if its ranks share memory.
     node: Option<Arc<Node>>,
-    /// Several threads of the program may be inside at once: see `lead`.
-    is_threaded: AtomicBool,
-    /// Written to when the ticker is to end: it never takes the ring of the doorbell from a
-    /// sleeper.
-    end: OwnedFd,
-    /// How the ticker sleeps, if there are local peers that may wake it.
-    watch: Option<Watch<'static>>,
-    sleepers: AtomicU32,
-    tasks: Tasks,
-    waits: Waits,
-    /// Turns taken by the program's threads.
-    turns: AtomicU64,
-    is_closed: AtomicBool,
-    /// It was said that the program has closed the descriptors.
-    closed: Once,
-}
-
-/// A descriptor on which threads sleep until another rings it.
-fn doorbell() -> std::io::Result<OwnedFd> {
-    Ok(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?)
 }
 
 impl Engine {
@@ -94,30 +64,12 @@ impl Engine {
     /// # Errors
     /// The system has no more file descriptors.
     pub fn new(lane: Lane, clock: Clock, policy: WaitPolicy) -> std::io::Result<Arc<Self>> {
-        let doorbells = lane
-            .links
-            .iter()
-            .filter_map(Transport::wake_on)
-            .map(|descriptor| descriptor.try_clone_to_owned())
-            .collect::<Result<_, _>>()?;
-        let node = lane.node.clone();
-        Ok(Arc::new(Self {
-            watch: node.as_deref().map(Node::watch),
-            node,
+        let doorbells = Doorbells::of(lane.links())?;
+        Ok(Arc::new_cyclic(|engine| Self {
+            waiting: Waiting::new(doorbells, (clock, policy), Tasks::of(engine)),
+            node: lane.node(),
             looks: lane.looks(&policy),
             lane: Lock::new(lane),
-            clock,
-            policy,
-            doorbells,
-            own_doorbell: doorbell()?,
-            is_threaded: AtomicBool::new(false),
-            end: doorbell()?,
-            sleepers: AtomicU32::new(0),
-            tasks: Tasks::default(),
-            waits: Waits::default(),
-            turns: AtomicU64::new(0),
-            is_closed: AtomicBool::new(false),
-            closed: Once::new(),
         }))
     }
 
@@ -126,8 +78,75 @@ impl Engine {
         act(&mut self.lane.lock())
     }
 
-    /// Runs `act` on the lane, unless somebody has it.
-    pub fn try_with<T>(&self, act: impl FnOnce(&mut Lane) -> T) -> Option<T> {
-        self.lane.visit().map(|mut lane| act(&mut lane))
+    /// Wakes all threads that sleep: something has changed that one of them may wait for.
+    pub fn ring(&self) {
+        self.waiting.ring();
+    }
+
+    /// Returns the lane, unless somebody has it.
+    pub(crate) fn visit(&self) -> Option<Guard<'_, Lane>> {
+        self.lane.visit()
+    }
+
+    /// How its threads wait.
+    #[inline(always)]
+    pub(crate) fn waiting(&self) -> &Waiting {
+        &self.waiting
+    }
+
+    /// The node, if its ranks share memory.
+    pub(crate) fn node(&self) -> Option<&Node> {
+        self.node.as_deref()
+    }
+
+    /// The time now.
+    #[must_use]
+    pub fn now(&self) -> Instant {
+        self.waiting.now()
+    }
+
+    /// Allows several threads inside at once. The thread that made the engine must call it before
+    /// another one is inside.
+    ///
+    /// # Errors
+    /// The system has no more file descriptors.
+    pub fn allow_threads(&self) -> std::io::Result<()> {
+        let doorbell = self.waiting.doorbells().copy()?;
+        self.lane.share();
+        self.with(|lane| lane.waiters().allow_several(doorbell));
+        self.waiting.allow_threads();
+        Ok(())
+    }
+
+    /// Returns true if several threads may be inside at once.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_threaded(&self) -> bool {
+        self.waiting.is_threaded()
+    }
+
+    /// Takes turns until `ready` returns something. `subject` is what is waited for, for the report
+    /// of a job that hangs.
+    #[inline(always)]
+    pub fn wait_until<T>(
+        &self,
+        subject: impl Fn(&Lane) -> Subject,
+        ready: impl FnMut(&mut Lane) -> Option<T>,
+    ) -> T {
+        let lane = self.lane.lock();
+        self.waiting
+            .wait_whole(lane, |_| Until::Change, subject, ready)
+    }
+
+    /// Takes one turn and returns what `look` returns: for the calls that test.
+    #[inline]
+    pub fn look<T>(&self, look: impl FnOnce(&mut Lane) -> T) -> T {
+        self.waiting.look(self.lane.lock(), look)
+    }
+
+    /// Delivers what has come, also from peers that never sent before. The number of turns has a
+    /// limit, so that it ends.
+    pub fn catch_up(&self) {
+        self.waiting.catch_up(&mut self.lane.lock());
     }
 }

@@ -9,7 +9,7 @@ use rmpp_sim::Faults;
 
 use super::inbox::matching::Pattern;
 use super::ports::Port;
-use super::report::waits::Subject;
+use super::report::Subject;
 use super::*;
 use crate::boot::state::{HeldMessage, MessageKind, Operation, Peer, ThreadState, Wanted};
 use crate::clock::{Clock, Instant};
@@ -57,7 +57,11 @@ impl Pair {
             let now = self.air.now();
             let mut lanes = self.lanes.iter_mut();
             if !lanes.any(|lane| lane.turn(now) == Progress::Delivered) {
-                let wake_at = self.lanes.iter().filter_map(Lane::wake_at).min();
+                let wake_at = self
+                    .lanes
+                    .iter()
+                    .filter_map(|lane| lane.links().wake_at())
+                    .min();
                 assert!(self.air.advance(wake_at), "nothing happens any more");
             }
         }
@@ -91,7 +95,7 @@ impl Pair {
         self.run(|lanes| lanes[1].peek(Some(sent)).unwrap().is_some());
         let ended = self.lanes[1].take(Some(sent)).unwrap().unwrap();
         assert_eq!(ended.error, Some(lost()));
-        assert_eq!(self.lanes[1].first_loss(), Some(lost()));
+        assert_eq!(self.lanes[1].peers().first_loss(), Some(lost()));
     }
 }
 
@@ -211,7 +215,7 @@ fn a_held_message_does_not_keep_its_sender_when_the_receiver_finalizes() {
             let _ = pair.lanes[1].matched_probe(&anything()).unwrap();
         }
         pair.lanes[1].close();
-        pair.run(|lanes| lanes[0].is_quiet() && lanes[1].survey().arriving == 0);
+        pair.run(|lanes| lanes[0].links().are_quiet() && lanes[1].survey().arriving == 0);
         assert_eq!(pair.lanes[1].survey().unexpected, 0);
     }
 }
@@ -340,10 +344,10 @@ fn all_of_several_are_taken_by_a_test_once_they_are_finished() {
 #[test]
 fn a_wait_for_more_requests_is_not_due_before_they_finish() {
     engine().with(|lane| {
-        let finished = lane.delivery.requests.finished();
-        assert!(lane.delivery.requests.is_due());
-        assert_eq!(lane.delivery.requests.await_more(2), finished + 2);
-        assert!(!lane.delivery.requests.is_due());
+        let finished = lane.requests().finished();
+        assert!(lane.requests().is_due());
+        assert_eq!(lane.requests_mut().await_more(2), finished + 2);
+        assert!(!lane.requests().is_due());
     });
 }
 
@@ -362,7 +366,7 @@ fn sends_kept_of_a_burst_go_when_the_program_waits_or_tests() {
     for body in &mut bodies {
         pair.send(0, body, Mode::Standard);
     }
-    assert!(!pair.lanes[0].burst.end(), "nothing was kept");
+    assert!(!pair.lanes[0].ends_burst(), "nothing was kept");
     assert_eq!(come(&mut pair), 3);
     // Of the next burst a third one is expected: the second is kept.
     for body in &mut bodies[..2] {
@@ -415,7 +419,7 @@ fn one_process_counts_as_sent_as_much_as_the_other_counts_as_received() {
         let request = receive(&mut pair.lanes[1], &mut room);
         pair.run(|lanes| lanes[1].peek(Some(request)).unwrap().is_some());
     }
-    pair.run(|lanes| lanes[0].is_quiet());
+    pair.run(|lanes| lanes[0].links().are_quiet());
     let [left, right] = [0, 1].map(|of: usize| pair.lanes[of].counters());
     assert_eq!(left.messages.messages_sent, 3);
     assert_eq!(left.messages.bytes_sent, 120);
@@ -539,7 +543,7 @@ fn a_long_wait_takes_in_more_until_little_of_it_is_left() {
     let (mut bodies, mut room) = ([[3; 100]; COUNT], [0; 100]);
     let (mut pair, sent) = flooded(settings, &mut bodies);
     let taken = |pair: &Pair| pair.lanes[1].survey().taken_in_bytes;
-    assert!(taken(&pair) <= little && pair.lanes[1].delivery.taken.wants_room());
+    assert!(taken(&pair) <= little && pair.lanes[1].wants_room());
     pair.lanes[1].take_in_more();
     assert_eq!(taken(&pair), more);
     pair.run(|lanes| {
@@ -586,7 +590,7 @@ fn messages_beyond_the_larger_budget_stay_with_their_sender() {
             most / protocol::kept_unexpected(100) * protocol::kept_unexpected(100)
         );
     }
-    assert!(!lane.delivery.taken.wants_room(), "it was told");
+    assert!(!lane.wants_room(), "it was told");
 }
 
 #[test]
@@ -613,8 +617,11 @@ fn over_the_simulator_too_each_process_describes_what_it_waits_for() {
     let described = pair.lanes.into_iter().zip(&waits).map(|(lane, subject)| {
         let engine = Engine::new(lane, Clock::start(), WaitPolicy::BLOCKING).unwrap();
         let mut thread = ThreadState::default();
-        engine.with(|lane| engine.describe_subject(lane, subject, &mut thread));
-        let held = engine.with(|lane| engine.describe_lane(lane)).unexpected;
+        let held = engine.with(|lane| {
+            let description = engine.waiting().describe(lane);
+            description.enter(subject, &mut thread);
+            description.unreceived().unexpected
+        });
         engine.with(Lane::close);
         (thread.operations, held)
     });

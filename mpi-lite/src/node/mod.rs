@@ -4,11 +4,18 @@
 //! The link between two ranks (`transport::shm`) uses a part of it. Collectives need no link.
 
 mod about;
+mod arena;
 mod cores;
+pub(crate) mod datagrams;
 mod doorbells;
 mod exchange;
+pub(crate) mod filter;
 mod line;
 mod mismatch;
+mod passage;
+#[cfg(all(test, not(miri)))]
+mod passage_tests;
+pub(crate) mod peer_memory;
 pub(crate) mod segment;
 pub mod site;
 #[cfg(test)]
@@ -21,8 +28,10 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+pub use arena::{Arena, ArenaError, Joining};
 pub use cores::{CORES_MAX, Cores};
 use doorbells::Doorbells;
+pub use passage::{Ask, Offer, Passage, PassageError};
 pub use segment::RANKS_MAX;
 use segment::Segment;
 use wakeup::{Wakeup, Watch};
@@ -57,6 +66,7 @@ pub struct Node {
     peers: Vec<PeerId>,
     segment: Segment,
     wakeup: Wakeup,
+    passage: Passage,
     copy_across: CopyAcross,
     /// Collectives without messages so far.
     epochs: Arc<AtomicU64>,
@@ -107,6 +117,7 @@ impl Node {
             me,
             locals,
             peers: ranks.into_iter().map(PeerId::of_world_rank).collect(),
+            passage: Passage::new(segment, me),
             segment,
             wakeup,
             copy_across,
@@ -151,6 +162,12 @@ impl Node {
     #[inline]
     pub(crate) fn wakeup(&self) -> &Wakeup {
         &self.wakeup
+    }
+
+    /// The way by which its ranks give each other descriptors, at any time.
+    #[must_use]
+    pub fn passage(&self) -> &Passage {
+        &self.passage
     }
 
     /// What the ticker of this rank needs to sleep.

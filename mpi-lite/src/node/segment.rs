@@ -3,6 +3,7 @@
 #![expect(unsafe_code, reason = "maps memory and gives out references into it")]
 
 use core::cell::UnsafeCell;
+use core::mem::ManuallyDrop;
 use core::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64};
 use std::io;
@@ -18,7 +19,7 @@ use mpi_boot::node_memory::{
 pub use mpi_boot::node_memory::{EXCHANGE_BYTES, PLACES, RANKS_MAX};
 
 use super::cores::Seen;
-use crate::memory::Span;
+use crate::memory::{Bytes, Room, Span};
 
 /// Slots of a pair: with the line before them they fill two pages.
 pub(crate) const SLOTS: usize = 127;
@@ -218,7 +219,9 @@ pub(crate) struct Area {
     pub(crate) witness: AtomicU64,
     /// Senders have to make their stores visible themselves before they look at `attention`.
     pub(crate) needs_fence: AtomicU64,
-    rest: [u64; 4],
+    /// What its offers of descriptors are named and proven by (`passage`); 0 before its first one.
+    pub(crate) passage: [AtomicU64; 2],
+    rest: [u64; 2],
     /// The ranks that have ever sent something to it, a bit for each rank of the node.
     pub(crate) callers: [AtomicU64; RANKS_MAX as usize / 64],
     /// The part of the machine that it may use.
@@ -299,7 +302,79 @@ const _: () = assert!(size_of::<Reply>() == REPLY_BYTES);
 const _: () = assert!(size_of::<MemberSlot>() == MEMBER_SLOT_BYTES);
 const _: () = assert!(size_of::<Payloads>() == PAYLOADS * PAYLOAD_BYTES);
 
-/// The mapped memory.
+/// A file in memory, mapped as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Mapping {
+    start: *mut u8,
+    len: usize,
+}
+
+// SAFETY: an address and a length. The words are atomic; which thread or process may touch other
+// bytes is decided by words, or by MPI's rules on the memory of windows.
+unsafe impl Send for Mapping {}
+// SAFETY: as above.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// Maps the first `len` bytes of `memory`, which must be as long for ever.
+    ///
+    /// # Errors
+    /// Those of mmap(2); `EINVAL` without bytes.
+    pub(crate) fn new(memory: &OwnedFd, len: usize) -> io::Result<Self> {
+        // SAFETY: a new mapping at an address that the system chooses.
+        let start = unsafe {
+            libc::mmap(
+                core::ptr::null_mut(),
+                len,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED | libc::MAP_NORESERVE,
+                memory.as_raw_fd(),
+                0,
+            )
+        };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let start = start.cast();
+        Ok(Self { start, len })
+    }
+
+    /// All of it, as words that any rank may read and write at any time.
+    pub(crate) fn words(&self) -> &[AtomicU64] {
+        // SAFETY: within the mapping, which lives as long as `self`; aligned, because it begins
+        // with a page; any bytes are valid words.
+        unsafe { core::slice::from_raw_parts(self.start.cast(), self.len / size_of::<AtomicU64>()) }
+    }
+
+    /// Where it begins, for a program that gets it as the memory of a window.
+    pub(crate) fn start(&self) -> *mut u8 {
+        self.start
+    }
+
+    /// Fills `to` with the bytes from `at` on; beyond the end there are none. Returns how many.
+    pub(crate) fn read(&self, at: usize, mut to: Room<'_>) -> usize {
+        to.copy_from(self.span().part(at, self.len))
+    }
+
+    /// Writes `from` at `at`; what does not fit is left out. Returns how many bytes.
+    pub(crate) fn write(&self, at: usize, from: Bytes<'_>) -> usize {
+        self.span().part(at, self.len).copy_from(from)
+    }
+
+    fn span(&self) -> Span {
+        // SAFETY: the whole mapping; the two above use it only while `self` lives.
+        unsafe { Span::new(self.start, self.len) }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours, and nothing that leads into it outlives `self`.
+        unsafe { libc::munmap(self.start.cast(), self.len) };
+    }
+}
+
+/// The memory that the ranks of a node share from Init on, mapped.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Segment {
     base: &'static Base,
@@ -349,21 +424,8 @@ impl Segment {
             return Err(io::Error::other(what));
         }
         let len = usize::try_from(bytes).map_err(io::Error::other)?;
-        // SAFETY: a new mapping at an address that the system chooses.
-        let base = unsafe {
-            libc::mmap(
-                core::ptr::null_mut(),
-                len,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED | libc::MAP_NORESERVE,
-                memory.as_raw_fd(),
-                0,
-            )
-        };
-        if base == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let base = Base::leak(base.cast(), ranks);
+        let mapping = ManuallyDrop::new(Mapping::new(memory, len)?);
+        let base = Base::leak(mapping.start, ranks);
         Ok(Self { base, ranks })
     }
 

@@ -166,6 +166,22 @@ impl PeerTable {
         &self.lost
     }
 
+    /// The error of an operation that the first lost process does not answer, if one is lost.
+    #[must_use]
+    pub fn first_loss(&self) -> Option<Error> {
+        let first = self.lost.first()?;
+        Some(self.error(*first))
+    }
+
+    /// The ranks in `MPI_COMM_WORLD` of the processes that answer no more, and how each was
+    /// noticed.
+    #[must_use]
+    pub fn losses(&self) -> Vec<(u32, Cow<'static, str>)> {
+        let lost = self.lost.iter();
+        lost.map(|&peer| (self.rank(peer), self.reason(peer)))
+            .collect()
+    }
+
     /// Why `peer` answers no more, in words.
     #[must_use]
     pub fn reason(&self, peer: PeerId) -> Cow<'static, str> {

@@ -1,16 +1,24 @@
 //! The links of a process, by what each of them leads to.
 
-use core::ops::{Deref, DerefMut};
+use core::ops::Deref;
 
 use super::tallies::Counts;
-use super::{Link, Tallies, Transport};
+use super::{
+    Arrival, Capabilities, Landing, Link, Outbound, PeerId, Progress, Refusal, Sink, Tallies,
+    Transport,
+};
+use crate::clock::Instant;
 
 /// The links of a process. The first one leads to the process itself. One may lead to the ranks of
 /// its node, through memory, and one to all others.
 #[derive(Debug)]
 pub struct Links {
     list: Vec<Link>,
+    /// What each of them can do.
+    capabilities: Vec<Capabilities>,
     memory: Option<usize>,
+    /// The link to this process may have something to do. Only this process sends over it.
+    own_is_busy: bool,
 }
 
 impl Links {
@@ -27,11 +35,26 @@ impl Links {
         let is_memory = memory.as_ref().map(|link| link.capabilities().is_memory);
         assert_ne!(is_memory, Some(false), "the link is not through memory");
         let place = memory.is_some().then_some(Self::OWN + 1);
-        let list = [Some(own), memory, others];
+        let list: Vec<_> = [Some(own), memory, others].into_iter().flatten().collect();
         Self {
-            list: list.into_iter().flatten().collect(),
+            capabilities: list.iter().map(Transport::capabilities).collect(),
+            list,
             memory: place,
+            own_is_busy: false,
         }
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.list.len()
+    }
+
+    /// What the link at `place` can do.
+    #[inline]
+    #[must_use]
+    pub fn capabilities(&self, place: usize) -> &Capabilities {
+        &self.capabilities[place]
     }
 
     /// The place of the link through memory.
@@ -47,6 +70,19 @@ impl Links {
         self.list.len() - 1
     }
 
+    /// Returns true if a link leads to other nodes.
+    #[must_use]
+    pub fn reach_beyond_memory(&self) -> bool {
+        self.memory != Some(self.others())
+    }
+
+    /// Returns true if the link to this process may have something to do.
+    #[inline]
+    #[must_use]
+    pub fn own_is_busy(&self) -> bool {
+        self.own_is_busy
+    }
+
     /// What all of them have counted.
     #[must_use]
     pub fn tallies(&self) -> Tallies {
@@ -57,10 +93,84 @@ impl Links {
         tallies
     }
 
-    /// Returns true if a link leads to other nodes.
+    /// Returns when a turn is due even if nothing arrives.
     #[must_use]
-    pub fn reach_beyond_memory(&self) -> bool {
-        self.memory != Some(self.others())
+    pub fn wake_at(&self) -> Option<Instant> {
+        self.list.iter().filter_map(Transport::wake_at).min()
+    }
+
+    /// Returns true if all messages to other processes are with their receivers.
+    #[must_use]
+    pub fn are_quiet(&self) -> bool {
+        // A message to itself that was not received keeps no other process from ending.
+        self.list.iter().skip(1).all(Transport::is_quiet)
+    }
+}
+
+impl Links {
+    /// The link at `place`.
+    #[inline(always)]
+    pub fn at(&mut self, place: usize) -> &mut Link {
+        &mut self.list[place]
+    }
+
+    /// Sends a message over the link at `place`: see [`Transport::send`].
+    ///
+    /// # Errors
+    /// [`Refusal`]; nothing was sent.
+    #[inline(always)]
+    pub fn send(&mut self, place: usize, to: PeerId, message: Outbound<'_>) -> Result<(), Refusal> {
+        self.own_is_busy |= place == Self::OWN;
+        self.list[place].send(to, message)
+    }
+
+    /// Lands a message that was left with its sender: see [`Transport::land`].
+    pub fn land(&mut self, place: usize, arrival: Arrival, landing: Landing) -> bool {
+        self.own_is_busy |= place == Self::OWN;
+        self.list[place].land(arrival, landing)
+    }
+
+    /// Lets the link at `place` make progress: see [`Transport::progress`].
+    #[inline(always)]
+    pub fn progress(&mut self, place: usize, now: Instant, sink: &mut impl Sink) -> Progress {
+        self.list[place].progress(now, sink)
+    }
+
+    /// Notes that the link to this process has made progress as far as it can.
+    #[inline]
+    pub fn note_own_turn(&mut self) {
+        self.own_is_busy = self.list[Self::OWN].wake_at().is_some();
+    }
+
+    /// Sends what the links have kept back.
+    #[inline]
+    pub fn flush(&mut self) {
+        for link in &mut self.list {
+            link.flush();
+        }
+    }
+
+    /// Begins a sleep of the program, or ends it. Returns true if nothing has come meanwhile.
+    pub fn set_asleep(&mut self, is_asleep: bool) -> bool {
+        let mut is_quiet = true;
+        for link in &mut self.list {
+            is_quiet &= link.set_asleep(is_asleep);
+        }
+        is_quiet
+    }
+
+    /// Sets back pressure on all links: see [`Transport::push_back`].
+    pub fn push_back(&mut self, away: bool) {
+        for link in &mut self.list {
+            link.push_back(away);
+        }
+    }
+
+    /// Notes that `MPI_Finalize` has begun.
+    pub fn close(&mut self) {
+        for link in &mut self.list {
+            link.close();
+        }
     }
 }
 
@@ -70,12 +180,5 @@ impl Deref for Links {
     #[inline]
     fn deref(&self) -> &[Link] {
         &self.list
-    }
-}
-
-impl DerefMut for Links {
-    #[inline]
-    fn deref_mut(&mut self) -> &mut [Link] {
-        &mut self.list
     }
 }

@@ -206,12 +206,12 @@ impl Process {
         let subject = |_: &Lane| Subject::AllSent;
         let loss = self
             .engine
-            .wait_until(subject, |lane| match lane.first_loss() {
+            .wait_until(subject, |lane| match lane.peers().first_loss() {
                 Some(loss) if !survives => Some(Err(loss)),
-                loss => lane.is_quiet().then_some(Ok(loss)),
+                loss => lane.links().are_quiet().then_some(Ok(loss)),
             })?;
         let mut boot = self.boot.lock();
-        for (rank, reason) in self.engine.with(|lane| lane.losses()) {
+        for (rank, reason) in self.engine.with(|lane| lane.peers().losses()) {
             boot.loss(rank, &reason).map_err(system)?;
         }
         // Twice: if another rank dies before it comes here, this report is the last.
@@ -219,7 +219,7 @@ impl Process {
             .map_err(system)?;
         // Meanwhile the ticker answers the ranks that are not that far yet.
         let begin = self.engine.now();
-        let state = || self.engine.describe_fence(call, begin);
+        let state = || self.engine.report().describe_fence(call, begin);
         boot.exchange(&[], &state).map_err(system)?;
         // All have come, so all that was sent is here, whether somebody wanted it or not.
         self.engine.catch_up();
@@ -235,6 +235,7 @@ impl Process {
             _ => {}
         }
         self.ticker.lock().take();
+        self.engine.end_calls();
         self.report(&mut boot, Some(self.counters()))
             .map_err(system)?;
         boot.finalized().map_err(system)?;
@@ -259,9 +260,12 @@ impl Process {
     pub fn pause(&self) {
         self.engine.with(Lane::close);
         let subject = |_: &Lane| Subject::AllSent;
-        let is_over = |lane: &Lane| (lane.is_quiet() || lane.first_loss().is_some()).then_some(());
+        let is_over = |lane: &Lane| {
+            (lane.links().are_quiet() || lane.peers().first_loss().is_some()).then_some(())
+        };
         self.engine.wait_until(subject, |lane| is_over(lane));
         self.ticker.lock().take();
+        self.engine.end_calls();
     }
 
     /// Collectives that did not meet are an error. If `check` is set the others are reported, also
@@ -328,7 +332,7 @@ impl Process {
         let mut boot = self.boot.lock();
         // An abort may come out of the engine's midst: then there are none. And if the launcher is
         // gone the caller ends all the same.
-        let counters = self.engine.try_with(|lane| lane.counters());
+        let counters = self.engine.visit().map(|lane| lane.counters());
         let _ = self.report(&mut boot, counters);
         boot.abort(code, message);
     }

@@ -155,7 +155,7 @@ impl Job {
             self.is_closed = true;
             self.settle("finalizing", |job| {
                 job.lanes.iter_mut().for_each(Lane::close);
-                job.lanes.iter().all(Lane::is_quiet)
+                job.lanes.iter().all(|lane| lane.links().are_quiet())
             });
             // What nobody received is gone or was taken in; its synchronous sends are over.
             self.messages
@@ -169,7 +169,7 @@ impl Job {
         self.settle("last answers", |job| {
             let is_over = |lane: &Lane| {
                 let survey = lane.survey();
-                lane.is_quiet() && survey.arriving == 0 && survey.sends == 0
+                lane.links().are_quiet() && survey.arriving == 0 && survey.sends == 0
             };
             job.lanes.iter().all(is_over)
         });
@@ -261,6 +261,7 @@ impl Job {
             assert_eq!(survey, expected, "left behind by {process}");
             if self.plan.attached > 0 {
                 let detached = lane
+                    .buffers()
                     .detach(BufferOwner::Process)
                     .unwrap()
                     .expect("all buffered sends are over");

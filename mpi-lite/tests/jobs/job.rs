@@ -86,6 +86,10 @@ pub(crate) struct Report {
     pub(crate) cancelled: u64,
     pub(crate) withdrawn: u64,
     pub(crate) probed: u64,
+    /// Payloads that came straight to their places.
+    pub(crate) placed: u64,
+    /// Datagrams for which there was no room.
+    pub(crate) overflowed: u64,
     pub(crate) advances: u64,
     pub(crate) end_ns: u64,
 }
@@ -118,6 +122,7 @@ pub(crate) struct Job {
 impl Job {
     pub(crate) fn new(plan: Plan, is_loud: bool) -> Self {
         let air = Air::new(plan.processes, plan.seed, plan.faults.clone());
+        air.set_room(plan.room);
         let heard: Vec<Heard> = (0..plan.processes).map(|_| Heard::default()).collect();
         let lanes = (0..).zip(&heard).map(|(me, heard)| {
             let me = PeerId(me);
@@ -128,7 +133,8 @@ impl Job {
             let hosts = vec!["here".into(); plan.processes];
             let mut lane = Lane::new(me, links, plan.settings.clone(), hosts);
             if plan.attached > 0 {
-                lane.attach(BufferOwner::Process, 0x1000, plan.attached)
+                lane.buffers()
+                    .attach(BufferOwner::Process, 0x1000, plan.attached)
                     .unwrap();
             }
             lane
@@ -172,6 +178,8 @@ impl Job {
         self.air.set_faults(Faults::none());
         self.finish();
         self.report.end_ns = self.air.now().0;
+        let tally = self.air.tally();
+        (self.report.placed, self.report.overflowed) = (tally.placed, tally.overflowed);
         self.report
     }
 
@@ -191,7 +199,11 @@ impl Job {
             let mut worked = false;
             for process in 0..self.lanes.len() {
                 let now = self.air.now();
-                if self.lanes[process].wake_at().is_some_and(|at| at <= now) {
+                if self.lanes[process]
+                    .links()
+                    .wake_at()
+                    .is_some_and(|at| at <= now)
+                {
                     worked |= self.turn(process);
                 }
             }
@@ -203,7 +215,11 @@ impl Job {
 
     /// Time passes until something can happen. Returns true if anything can.
     fn advance(&mut self) -> bool {
-        let wake_at = self.lanes.iter().filter_map(Lane::wake_at).min();
+        let wake_at = self
+            .lanes
+            .iter()
+            .filter_map(|lane| lane.links().wake_at())
+            .min();
         self.report.advances += 1;
         assert!(self.report.advances < ADVANCES, "the job does not end");
         self.air.advance(wake_at)
@@ -223,7 +239,7 @@ impl Job {
     fn announce(&mut self, process: usize, announced: &Announced) {
         let from = announced.from.0 as usize;
         let (label, synchronous) = read(&announced.envelope);
-        if label.context == Context::ENGINES.0 {
+        if label.context == Context::SERVICE.0 {
             return self.hear_engine(label);
         }
         let queue = self.under_way.entry((from, process)).or_default();

@@ -85,9 +85,13 @@ fn random_programs_match_as_mpi_says() {
     let (probed, advances) = (sum(|r| r.probed), sum(|r| r.advances));
     let withdrawn = sum(|r| r.withdrawn);
     assert!(withdrawn > 0, "no send was taken back");
+    let (placed, overflowed) = (sum(|r| r.placed), sum(|r| r.overflowed));
+    assert!(placed > 0, "no payload came straight to its place");
+    assert!(overflowed > 0, "no process was short of room");
     println!(
         "{programs} programs: {sends} messages, {receives} received, {truncated} truncated, \
-         {cancelled} cancelled, {withdrawn} sends too, {probed} probed; {advances} moments"
+         {cancelled} cancelled, {withdrawn} sends too, {probed} probed; {placed} payloads straight \
+         to their places, {overflowed} datagrams without room; {advances} moments"
     );
     for (what, least) in [(receives, 20), (truncated, 1), (cancelled, 5), (probed, 1)] {
         assert!(what >= least * programs, "too few to mean anything");

@@ -48,6 +48,8 @@ pub(crate) struct Plan {
     pub(crate) guest: Guest,
     pub(crate) config: Config,
     pub(crate) faults: Faults,
+    /// Datagrams that a process has room for.
+    pub(crate) room: usize,
 }
 
 impl Plan {
@@ -76,6 +78,7 @@ impl Plan {
             guest: Guest::Rmpp,
             config: draw_config(&mut rng, processes, packet_bytes),
             faults,
+            room: rng.pick(&[10, 50, usize::MAX, usize::MAX]),
         }
     }
 }

@@ -15,9 +15,7 @@ mod shm;
 mod sync;
 
 mod clock {
-    /// A time, of which models have none.
-    #[derive(Clone, Copy, Debug)]
-    pub(crate) struct Instant;
+    pub(crate) use rmpp_core::Instant;
 }
 
 mod slab {

@@ -5,10 +5,10 @@ use crate::source::files_of;
 /// The only files that call `Span::held`.
 const LENDERS: [&str; 5] = [
     "engine/inbox/matching/body.rs",
-    "engine/lane/send.rs",
-    "engine/lane/taken.rs",
-    "engine/lane/withdraw.rs",
-    "engine/requests/partitioned.rs",
+    "engine/inbox/mod.rs",
+    "engine/lane/arrive.rs",
+    "engine/lane/partitioned.rs",
+    "engine/outbox/mod.rs",
 ];
 
 #[test]

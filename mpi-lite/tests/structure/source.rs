@@ -3,7 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use syn::Attribute;
+use syn::{Attribute, Ident, UseTree};
+
+/// A module or item by its path from the crate on.
+pub(crate) type Name = Vec<String>;
 
 /// Whether an item is there for tests or fuzzers alone.
 pub(crate) fn is_apart(attributes: &[Attribute]) -> bool {
@@ -48,4 +51,49 @@ pub(crate) fn files_below(root: &str, folders: &[&str]) -> Vec<(String, String)>
     }
     assert!(files.len() > folders.len(), "hardly a file in {folders:?}");
     files
+}
+
+/// The module that a file is: `engine/matching/mod.rs` is `engine::matching`.
+pub(crate) fn module_of(file: &str) -> Name {
+    let path = file.trim_end_matches(".rs").trim_end_matches("/mod");
+    path.split('/').map(str::to_owned).collect()
+}
+
+/// A path that stands in a module, from the crate on; none if it begins elsewhere.
+pub(crate) fn absolute(module: &[String], path: &[String]) -> Option<Name> {
+    let mut name = module.to_vec();
+    let mut rest = path;
+    loop {
+        match rest.first().map(String::as_str) {
+            Some("crate") => name.clear(),
+            Some("super") => drop(name.pop()),
+            Some("self") => {}
+            _ if rest.len() < path.len() => break,
+            _ => return None,
+        }
+        rest = &rest[1..];
+    }
+    name.extend_from_slice(rest);
+    Some(name)
+}
+
+/// The paths of a `use`, each with the name that it has here.
+pub(crate) fn flatten(tree: &UseTree, before: &[String], found: &mut Vec<(Name, String)>) {
+    let with = |ident: &Ident| [before, &[ident.to_string()]].concat();
+    match tree {
+        UseTree::Path(path) => flatten(&path.tree, &with(&path.ident), found),
+        UseTree::Name(name) if name.ident == "self" => {
+            found.push((before.to_vec(), before.last().cloned().unwrap_or_default()));
+        }
+        UseTree::Name(name) => found.push((with(&name.ident), name.ident.to_string())),
+        UseTree::Rename(rename) => {
+            found.push((with(&rename.ident), rename.rename.to_string()));
+        }
+        UseTree::Glob(_) => found.push((before.to_vec(), "*".to_owned())),
+        UseTree::Group(group) => {
+            for tree in &group.items {
+                flatten(tree, before, found);
+            }
+        }
+    }
 }

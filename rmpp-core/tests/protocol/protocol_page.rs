@@ -528,11 +528,15 @@ lib transport/message.rs ENVELOPE_BYTES bytes of the envelope that each message 
 lib ids.rs WORLD context of `MPI_COMM_WORLD`
 lib ids.rs OWN context of `MPI_COMM_SELF`
 lib ids.rs FIRST_FREE first context of the program's communicators
-lib ids.rs ENGINES context of messages between the libraries
+lib ids.rs SERVICE context of messages between the libraries
 lib engine/envelope.rs SYNCHRONOUS flag of a synchronous send
-lib engine/lane/engine_messages.rs QUESTION source of a question: is this send to be cancelled?
-lib engine/lane/engine_messages.rs MATCHED source of the answer that it is not dropped
-lib engine/lane/engine_messages.rs DROPPED source of the answer that it is dropped
+lib engine/ports/word.rs QUESTION source of a question: is this send to be cancelled?
+lib engine/ports/word.rs MATCHED source of the answer that it is not dropped
+lib engine/ports/word.rs DROPPED source of the answer that it is dropped
+lib engine/ports/word.rs LOST source of the report that a process answers no more
+lib engine/ports/word.rs HELLO source of a message of which only the arrival matters
+lib engine/ports/word.rs GIVEN_UP source of the report that collectives are over
+lib engine/ports/head.rs BODY source of a body that a head has announced
 boot protocol.rs PROTOCOL version of the messages between rank and launcher
 boot protocol.rs CARD_MAX bytes of the longest card
 boot protocol.rs FRAME_MAX bytes of the longest frame to a rank

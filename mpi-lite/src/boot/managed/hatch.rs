@@ -22,23 +22,18 @@
 //! ```
 
 use std::fmt;
-use std::io::{self, ErrorKind, IoSliceMut};
-use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
+use std::io::{self, ErrorKind};
+use std::os::fd::AsFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram, UnixStream};
 
-use ring::hmac::{self, HMAC_SHA256};
-use ring::rand::{SecureRandom, SystemRandom};
-use rustix::io::Errno;
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SocketAddrUnix, bind, recvmsg,
-};
-
-use super::filter::Filter;
 use crate::boot::beside::send_once;
 use crate::boot::hex;
 use crate::boot::protocol::PROTOCOL;
+use crate::node::datagrams::{Came, bind, receive};
+use crate::node::filter::Filter;
+use ring::hmac::{self, HMAC_SHA256};
+use ring::rand::{SecureRandom, SystemRandom};
 
 /// Bytes of a secret: as strong as the key of the job's cheapest seal needs.
 const SECRET_BYTES: usize = 16;
@@ -151,12 +146,7 @@ impl Hatch {
     fn bind(name: &str, rank: u32, filter: Filter) -> io::Result<Self> {
         let socket = UnixDatagram::unbound()?;
         socket.set_nonblocking(true)?;
-        // Before it has a name: nobody can send to it yet.
-        filter.attach(&socket)?;
-        bind(
-            &socket,
-            &SocketAddrUnix::new_abstract_name(name.as_bytes())?,
-        )?;
+        bind(&socket, name, filter)?;
         Ok(Self { socket, rank })
     }
 
@@ -198,8 +188,9 @@ impl Hatch {
     /// Takes the stream that the rank has passed, if it has come. Never blocks.
     pub(super) fn take(&self) -> io::Result<Option<Passed>> {
         let mut note = [0; NOTE_BYTES];
-        let Some(descriptor) = self.receive(&mut note)? else {
-            return Ok(None);
+        let descriptor = match receive(&self.socket, &mut note)? {
+            Came::Datagram(Some(descriptor)) => descriptor,
+            _ => return Ok(None),
         };
         let word = |at: usize| [note[at], note[at + 1], note[at + 2], note[at + 3]];
         Ok(Some(Passed {
@@ -207,32 +198,6 @@ impl Hatch {
             protocol: u32::from_le_bytes(word(PROOF_BYTES)),
             pid: i32::from_le_bytes(word(PROOF_BYTES + 4)),
         }))
-    }
-
-    /// Takes the next datagram, if there is one. Returns the descriptor in it.
-    fn receive(&self, into: &mut [u8]) -> io::Result<Option<OwnedFd>> {
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-        let mut control = RecvAncillaryBuffer::new(&mut space);
-        let mut pieces = [IoSliceMut::new(into)];
-        loop {
-            match recvmsg(
-                &self.socket,
-                &mut pieces,
-                &mut control,
-                RecvFlags::CMSG_CLOEXEC,
-            ) {
-                Ok(_) => break,
-                Err(Errno::AGAIN) => return Ok(None),
-                Err(Errno::INTR) => {}
-                Err(errno) => return Err(errno.into()),
-            }
-        }
-        let came = control.drain().find_map(|message| match message {
-            RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
-            _ => None,
-        });
-        // It is lost if this process may not open more files.
-        came.map(Some).ok_or_else(|| Errno::MFILE.into())
     }
 }
 

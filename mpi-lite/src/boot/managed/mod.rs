@@ -14,7 +14,6 @@
 //! A manager may leave the others waiting when a rank dies (`srun` without `-K`). So the ranks of a
 //! node watch each other, and end the job.
 
-mod filter;
 mod hatch;
 mod interface;
 pub(super) mod mapping;

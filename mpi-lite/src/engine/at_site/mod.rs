@@ -12,11 +12,11 @@ use crate::engine::Engine;
 use crate::engine::inbox::matching::Pattern;
 use crate::engine::lane::Lane;
 use crate::engine::ports::Calls;
-use crate::engine::report::waits::Subject;
+use crate::engine::report::Subject;
+use crate::engine::waiting::Shared as _;
 use crate::error::{Cause, Error, Result};
 use crate::ids::{Context, PeerId};
 use crate::node::site::{About, Epoch, Look, Nonsense, Site, SiteId, Who};
-use crate::transport::Transport;
 
 /// How often a waiting process polls before it takes turns.
 const LOOKS: u32 = 500;
@@ -60,7 +60,7 @@ impl<'a> AtSite<'a> {
     #[inline(always)]
     pub fn begin_epoch(&self, about: About) -> Result<(Epoch<'a>, About)> {
         let is_due = self.site.site_id().last.is_multiple_of(EPOCHS_PER_TURN);
-        let holds_back = if is_due && !self.engine.policy.spin.is_zero() {
+        let holds_back = if is_due && self.engine.waiting().spins() {
             self.take_turn()
         } else {
             self.engine.with(|lane| {
@@ -88,7 +88,7 @@ impl<'a> AtSite<'a> {
     #[cold]
     #[inline(never)]
     fn holds_back(&self) -> Result<bool> {
-        self.engine.with(|lane| match lane.failure_at(self) {
+        self.engine.with(|lane| match self.failure(lane) {
             None => Ok(lane.holds_back()),
             Some(failure) => Err(failure),
         })
@@ -101,9 +101,9 @@ impl<'a> AtSite<'a> {
     /// `Cause::Stray` or `Cause::MismatchAtSite` if a member is in another collective operation.
     #[inline]
     pub fn wait<T>(&self, mine: About, mut look: impl FnMut() -> Look<T>) -> Result<T> {
-        let looks = match self.engine.policy.spin.is_zero() {
-            true => 1,
-            false => LOOKS,
+        let looks = match self.engine.waiting().spins() {
+            true => LOOKS,
+            false => 1,
         };
         for _ in 0..looks {
             if let Some(found) = look() {
@@ -121,20 +121,20 @@ impl<'a> AtSite<'a> {
             if let Some(found) = look() {
                 return Some(found.map_err(complain));
             }
-            let wrong = lane.failure_at(self);
-            let wrong = wrong.or_else(|| lane.stray_of(self, mine));
+            let wrong = self.failure(lane);
+            let wrong = wrong.or_else(|| self.stray(lane, mine));
             let wrong = wrong.or_else(|| round.mismatch(lane, mine))?;
             // The member may have been in the right epoch, and have gone on between the two checks.
             Some(look().map_or(Err(wrong), |found| found.map_err(complain)))
         });
-        self.engine.with(|lane| lane.look_again_at = None);
+        self.engine.with(|lane| lane.waiters().look_again(None));
         found
     }
 
     /// Returns true if the members complete no collective any more: one is lost, or has given up.
     #[must_use]
     pub fn has_failed(&self) -> bool {
-        self.engine.with(|lane| lane.failure_at(self).is_some())
+        self.engine.with(|lane| self.failure(lane).is_some())
     }
 
     /// This process completes no collective of the communicator any more: see
@@ -142,7 +142,7 @@ impl<'a> AtSite<'a> {
     #[cold]
     pub fn give_up(&self, error: &Error, why: &str) {
         self.engine.with(|lane| {
-            let from = lane.present_call(self.context);
+            let from = lane.view().ports().calls(self.context);
             lane.give_up_collectives((Calls::of(self.context, None), from), error, why);
         });
     }
@@ -159,6 +159,33 @@ impl<'a> AtSite<'a> {
         Ok(())
     }
 
+    /// Any message of the collectives of the communicator.
+    fn any(&self) -> Pattern {
+        Pattern {
+            context: self.context,
+            source: None,
+            tag: None,
+        }
+    }
+
+    /// Why the members complete no collective any more: one is lost, or has given up.
+    fn failure(&self, lane: &Lane) -> Option<Error> {
+        lane.failure_behind(&self.any())
+    }
+
+    /// Returns the error for a message of a member that has not come to this epoch. The member is
+    /// in another operation: all messages of earlier ones have been received.
+    fn stray(&self, lane: &mut Lane, mine: About) -> Option<Error> {
+        let envelope = lane.first_unexpected(&self.any())?;
+        let has_come = self.site.has_come(envelope.source as usize);
+        let stray = Cause::Stray {
+            source_rank: envelope.source,
+            tag: envelope.tag,
+            mine: mine.encode(),
+        };
+        (!has_come).then(|| stray.into())
+    }
+
     /// Wakes the sleepers among `who`. What they wait for must be written.
     #[inline]
     pub fn wake(&self, who: Who) {
@@ -169,7 +196,7 @@ impl<'a> AtSite<'a> {
 
     #[cold]
     fn ring(&self, who: Who) {
-        if let Some(node) = &self.engine.node {
+        if let Some(node) = self.engine.node() {
             node.wake(&self.site.sleepers(who));
         }
     }
@@ -193,20 +220,20 @@ impl<'a> Round<'a> {
     fn begin(at_site: &'a AtSite<'a>) -> Self {
         let members = at_site.site.size() as u32;
         let pause = ROUND_LEAST + ROUND_PER_MEMBER * members;
-        let at = at_site.engine.clock.now().plus(pause);
+        let at = at_site.engine.now().plus(pause);
         Self { at_site, at, pause }
     }
 
     /// Inspects the lines of all members if it is time to, and returns the error for a mismatch.
     /// Sets when the lane looks again.
     fn mismatch(&mut self, lane: &mut Lane, mine: About) -> Option<Error> {
-        let now = self.at_site.engine.clock.now();
+        let now = self.at_site.engine.now();
         let is_due = now >= self.at;
         if is_due {
             self.pause = (2 * self.pause).min(ROUND_MOST);
             self.at = now.plus(self.pause);
         }
-        lane.look_again_at = Some(self.at);
+        lane.waiters().look_again(Some(self.at));
         let (rank, theirs) = is_due.then(|| self.at_site.site.mismatch(mine))??;
         Some(mismatch(mine, (Some(rank), theirs)))
     }
@@ -248,54 +275,7 @@ impl Engine {
     /// node and share memory.
     #[must_use]
     pub fn site(&self, site_id: SiteId, group: &[PeerId], me: u32) -> Option<Site> {
-        let node = self.node.as_ref().filter(|_| group.len() > 1)?;
+        let node = self.node().filter(|_| group.len() > 1)?;
         node.site(site_id, group, me as usize)
-    }
-}
-
-impl Lane {
-    /// Returns true if messages are kept back; `None` if something has failed, perhaps elsewhere.
-    #[inline(always)]
-    fn holds_back_unless_failed(&self) -> Option<bool> {
-        (!self.delivery.has_failures).then(|| self.holds_back())
-    }
-
-    /// Why the members complete no collective any more: one is lost, or has given up.
-    fn failure_at(&self, at_site: &AtSite<'_>) -> Option<Error> {
-        self.failure_behind(&Pattern {
-            context: at_site.context,
-            source: None,
-            tag: None,
-        })
-    }
-
-    /// Returns the error for a message of a member that has not come to this epoch. The member is
-    /// in another operation: all messages of earlier ones have been received.
-    fn stray_of(&mut self, at_site: &AtSite<'_>, mine: About) -> Option<Error> {
-        if self.delivery.unexpected.is_empty() {
-            return None;
-        }
-        let any = Pattern {
-            context: at_site.context,
-            source: None,
-            tag: None,
-        };
-        let envelope = self.delivery.unexpected.find(&any)?.envelope;
-        let has_come = at_site.site.has_come(envelope.source as usize);
-        let stray = Cause::Stray {
-            source_rank: envelope.source,
-            tag: envelope.tag,
-            mine: mine.encode(),
-        };
-        (!has_come).then(|| stray.into())
-    }
-
-    /// Returns true if messages to ranks of this node are not all in their channels, or not all
-    /// done with.
-    #[inline]
-    fn holds_back(&self) -> bool {
-        self.links
-            .memory()
-            .is_some_and(|link| !self.links[link].is_quiet())
     }
 }

@@ -1,25 +1,19 @@
 //! Peers that answer no more, and collectives that have failed: which requests fail then, and which
 //! processes are told what.
 
-use std::borrow::Cow;
-use std::mem::replace;
 use std::sync::Arc;
 
+use super::{Lane, Parts};
 use crate::engine::envelope::Envelope;
-use crate::engine::inbox::matching::{Body, Inbound, Pattern};
-use crate::engine::lane::Lane;
-use crate::engine::lane::delivery::{Delivery, Target};
-use crate::engine::lane::engine_messages::{
-    GIVEN_UP, HELLO, LETTER_MOST, LOST, Letter, Notice, word,
-};
-use crate::engine::outbox::sends::Sending;
-use crate::engine::ports::{Calls, Desertion, GivenUp};
-use crate::engine::report::leftovers::Leftovers;
-use crate::engine::requests::request::{Request, Status};
-use crate::engine::tasks::plan::SendPlan;
+use crate::engine::inbox::Target;
+use crate::engine::inbox::matching::{Inbound, Pattern};
+use crate::engine::outbox::Sending;
+use crate::engine::ports::{Calls, GivenUp, Notice, Ports, Word};
+use crate::engine::requests::Request;
+use crate::engine::tasks::SendPlan;
 use crate::error::{Cause, Class, Error};
 use crate::ids::Context;
-use crate::transport::{Hindrance, Lost, PeerId, Token, Unheard};
+use crate::transport::{Lost, PeerId, Unheard};
 
 /// What a receive of the same collective looks for as that of this message.
 fn beside(context: Context, source: u32) -> Pattern {
@@ -31,49 +25,26 @@ fn beside(context: Context, source: u32) -> Pattern {
 }
 
 impl Lane {
-    /// What the program has left behind, once it finalizes.
-    #[must_use]
-    pub fn leftovers(&self) -> Leftovers {
-        self.delivery.leftovers
-    }
-
     /// Why no message may ever come that fits `pattern`: a peer is lost that could have sent it, or
     /// the collectives of its communicator have failed.
     #[inline]
     #[must_use]
     pub fn failure_behind(&self, pattern: &Pattern) -> Option<Error> {
-        if !self.delivery.has_failures {
+        let Parts { ports, peers, .. } = &self.parts;
+        if !ports.has_failures() {
             return None;
         }
-        self.delivery.failure(pattern)
+        ports.failure(pattern, peers)
     }
 
     /// Returns why nobody may ever receive a send of this context, if that is so and the context is
     /// one of collectives.
     #[inline]
-    pub(crate) fn failure_of_send(&self, plan: &SendPlan) -> Option<Error> {
-        if !self.delivery.has_failures || !plan.context.is_collective() {
+    pub(super) fn failure_of_send(&self, plan: &SendPlan) -> Option<Error> {
+        if !self.parts.ports.has_failures() || !plan.context.is_collective() {
             return None;
         }
-        self.delivery.failure(&beside(plan.context, plan.source))
-    }
-
-    /// Sends what follows from a loss.
-    #[cold]
-    pub(crate) fn give_notice(&mut self, notice: Notice) {
-        match notice {
-            Notice::Ask(peer) => self.tell(peer, word(HELLO, Token(0)), Vec::new()),
-            Notice::Tell(lost) => {
-                let peers = &self.delivery.peers;
-                let rank = peers.rank(lost);
-                let is_told = |peer: &PeerId| *peer != peers.me() && !peers.is_lost(*peer);
-                let told: Vec<PeerId> = peers.all().filter(is_told).collect();
-                for peer in told {
-                    self.tell(peer, word(LOST, Token(rank)), Vec::new());
-                }
-            }
-            Notice::AskBack(request, why) => self.ask_back(request, Some(why)),
-        }
+        self.failure_behind(&beside(plan.context, plan.source))
     }
 
     /// This process completes none of these collectives any more: one has failed in its midst, for
@@ -83,7 +54,7 @@ impl Lane {
     #[cold]
     pub fn give_up_collectives(&mut self, (calls, from): (Calls, u32), error: &Error, why: &str) {
         // MPI_Finalize ends collectives that the program has not completed: no failure of theirs.
-        if self.delivery.is_closing {
+        if self.parts.is_closing {
             return;
         }
         let me = self.me();
@@ -91,64 +62,38 @@ impl Lane {
             from,
             why: error.clone(),
         };
-        let Some(members) = self.delivery.give_up(calls, me, &what) else {
+        let Some(members) = self.parts.give_up(calls, me, &what) else {
             return;
         };
-        let mut body = what.from.to_le_bytes().to_vec();
-        body.extend_from_slice(&calls.number.to_le_bytes());
-        body.push(error.class().eq(&Class::Truncate).into());
-        let most = LETTER_MOST as usize - body.len();
-        let is_end = |at: &usize| why.is_char_boundary(*at);
-        let end = (0..=why.len().min(most)).rev().find(is_end);
-        body.extend_from_slice(&why.as_bytes()[..end.unwrap_or(0)]);
+        let notice = Notice {
+            from,
+            number: calls.number,
+            is_truncated: error.class() == Class::Truncate,
+            why: why.to_owned(),
+        };
+        let word = Word::GivenUp(calls.context, notice);
+        let Parts { outbox, peers, .. } = &mut self.parts;
         for &peer in members.iter() {
-            if peer != me && !self.delivery.peers.is_lost(peer) {
-                let context = Token(calls.context.0);
-                self.tell(peer, word(GIVEN_UP, context), body.clone());
+            if peer != me && !peers.is_lost(peer) {
+                outbox.defer_word(peer, &word);
             }
         }
-        self.send_deferred();
+        self.parts.has_errands = true;
+        self.run_errands();
     }
 
     /// The call `from` begins, with the number of an earlier one that may have failed.
     pub fn renew_call(&mut self, (calls, from): (Calls, u32)) {
-        if self.delivery.has_failures {
-            self.delivery.ports.renew(calls, from);
-        }
-    }
-
-    /// The number of the last collective of this context that has begun here; 0 of persistent ones.
-    pub(crate) fn present_call(&self, context: Context) -> u32 {
-        self.delivery.ports.calls(context)
-    }
-
-    /// The peers that are lost: their ranks in `MPI_COMM_WORLD`, and how each was noticed.
-    #[must_use]
-    pub fn losses(&self) -> Vec<(u32, Cow<'static, str>)> {
-        let peers = &self.delivery.peers;
-        let lost = peers.lost().iter();
-        lost.map(|&peer| (peers.rank(peer), peers.reason(peer)))
-            .collect()
-    }
-
-    /// The first peer that was lost, in words.
-    #[must_use]
-    pub fn first_loss(&self) -> Option<Error> {
-        let peers = &self.delivery.peers;
-        let first = peers.lost().first()?;
-        Some(peers.error(*first))
+        self.parts.ports.renew(calls, from);
     }
 }
 
-impl Delivery {
-    /// There are failures from now on.
-    fn note_failures(&mut self) {
-        self.has_failures = true;
-        self.is_special = true;
-    }
-
+impl Parts {
+    /// A peer is lost. A process that finds that tells all others, since they may wait for a
+    /// process that has given up because of it. Nobody takes the loss on trust: a process that is
+    /// told of it says hello to the lost peer, and so finds out whether it has lost that peer too.
     #[cold]
-    pub(crate) fn lose(&mut self, link: usize, lost: &Lost) {
+    pub(super) fn lose(&mut self, link: usize, lost: &Lost) {
         let Lost {
             peer,
             address,
@@ -157,41 +102,54 @@ impl Delivery {
             ref reason,
         } = *lost;
         self.peers.lose(peer, address, reason.clone());
-        self.note_failures();
+        self.ports.lose(peer);
+        self.is_special = true;
+        self.has_errands = true;
         let error = self.peers.error(peer);
         // If this process was told of the loss, the one that told it has told all others too.
         if !self.peers.is_doubted(peer) {
-            self.notices.push(Notice::Tell(peer));
-            self.has_deferred = true;
+            self.tell_of_loss(peer);
         }
         for &token in unsent {
             self.unsent(token, peer);
         }
         for &arrival in unfinished {
-            match self.take_target(Inbound { link, arrival }) {
+            match self.inbox.take_target(Inbound { link, arrival }) {
                 Target::Receive { request, .. } => self.fail(request, error.clone()),
-                Target::Unexpected(place) => self.lose_unexpected(place, peer),
-                Target::Letter(_) | Target::Nothing => {}
+                Target::Unexpected(place) => {
+                    if let Some(request) = self.inbox.lose(place, peer) {
+                        self.fail(request, error.clone());
+                    }
+                }
+                Target::Head(_) | Target::Body(_) | Target::Nothing => {}
             }
         }
-        for token in self.unanswered(peer) {
+        for token in self.outbox.unanswered(peer) {
             self.unsent(token, peer);
         }
-        self.desertions.retain(|it| it.lost != peer);
-        let ports = Arc::clone(&self.ports);
-        self.fail_all(|it| ports.lost_member(it, &[peer]).is_some(), &error);
+        self.fail_all(|ports, it| ports.needs(it, peer), &error);
+    }
+
+    fn tell_of_loss(&mut self, lost: PeerId) {
+        let Self { outbox, peers, .. } = self;
+        let word = Word::Lost(peers.rank(lost));
+        for peer in peers.all() {
+            if peer != peers.me() && !peers.is_lost(peer) {
+                outbox.defer_word(peer, &word);
+            }
+        }
     }
 
     /// Counts a message that nobody will receive. Those of collectives that have failed are no
     /// fault of their own.
     #[cold]
-    pub(crate) fn note_leftover(&mut self, envelope: &Envelope) {
+    pub(super) fn note_leftover(&mut self, envelope: &Envelope) {
         let Envelope {
             context, source, ..
         } = *envelope;
-        let has_failed = context.is_collective()
-            && self.has_failures
-            && self.failure(&beside(context, source)).is_some();
+        let failure = || self.ports.failure(&beside(context, source), &self.peers);
+        let has_failed =
+            context.is_collective() && self.ports.has_failures() && failure().is_some();
         if !has_failed {
             self.leftovers.note(envelope, &self.unwaited);
         }
@@ -199,160 +157,80 @@ impl Delivery {
 
     /// Fails the posted receives of patterns that nothing may ever fit, and asks back the messages
     /// of collectives that nobody may ever receive.
-    fn fail_all(&mut self, is_hopeless: impl Fn(&Pattern) -> bool, why: &Error) {
-        for request in self.posted.extract(&is_hopeless) {
-            self.fail(request, why.clone());
-        }
-        let its = |(_, sending): (u32, &Sending)| {
+    fn fail_all(&mut self, is_hopeless: impl Fn(&Ports, &Pattern) -> bool, why: &Error) {
+        let ports = &self.ports;
+        let failed = self.inbox.withdraw_all(|it| is_hopeless(ports, it));
+        let its = |sending: &Sending| {
             let Envelope {
                 context, source, ..
-            } = Envelope::decode(&sending.envelope);
-            let request = sending.request?;
-            let is_in_vain = context.is_collective() && is_hopeless(&beside(context, source));
-            is_in_vain.then(|| Notice::AskBack(request, why.clone()))
+            } = sending.envelope();
+            let request = sending.request()?;
+            let is_in_vain =
+                context.is_collective() && is_hopeless(ports, &beside(context, source));
+            is_in_vain.then_some(request)
         };
-        self.notices.extend(self.sends.iter().filter_map(its));
-        self.has_deferred |= !self.notices.is_empty();
-    }
-
-    /// Why nothing may ever fit `pattern`, if that is so.
-    #[cold]
-    pub(crate) fn failure(&self, pattern: &Pattern) -> Option<Error> {
-        if let Some(lost) = self.ports.lost_member(pattern, self.peers.lost()) {
-            return Some(self.peers.error(lost));
+        let in_vain: Vec<Request> = self.outbox.sends().filter_map(its).collect();
+        for request in failed {
+            self.fail(request, why.clone());
         }
-        if !pattern.context.is_collective() {
-            return None;
+        for request in in_vain {
+            self.outbox.ask_back(request, Some(why.clone()));
         }
-        let calls = Calls::of(pattern.context, pattern.source);
-        if let Some(why) = self.ports.given_up(calls) {
-            return Some(why);
-        }
-        let desertion = self.ports.desertion(pattern.context, &self.desertions)?;
-        Some(self.peers.error(desertion.lost))
+        self.has_errands |= self.outbox.has_deferred();
     }
 
     /// These collectives are over: `by` completes none any more from the call `from` on. Returns
     /// the members of the communicator; `None` if that is no news.
     fn give_up(&mut self, calls: Calls, by: PeerId, what: &GivenUp) -> Option<Arc<[PeerId]>> {
         let members = self.ports.give_up(calls, by, what)?;
-        self.note_failures();
+        self.is_special = true;
         if what.from <= self.ports.calls(calls.context) {
-            self.fail_all(|it| Calls::of(it.context, it.source) == calls, &what.why);
+            self.fail_all(|_, it| Calls::of(it.context, it.source) == calls, &what.why);
         }
         Some(members)
     }
 
-    /// A peer reports that it completes some collectives no more: the letter of
-    /// [`Lane::give_up_collectives`]. What is no report of a member is nonsense from the network.
-    pub(crate) fn note_given_up(&mut self, letter: &Letter) {
-        let Some((from, rest)) = letter.body.split_first_chunk() else {
-            return;
-        };
-        let Some((number, [is_truncated, why @ ..])) = rest.split_first_chunk() else {
-            return;
-        };
-        let why = String::from_utf8_lossy(why);
-        let why: String = why.chars().filter(|it| !it.is_control()).collect();
+    /// The peer `by` reports that it completes some collectives no more.
+    pub(super) fn note_given_up(&mut self, by: PeerId, context: Context, notice: Notice) {
         let what = GivenUp {
-            from: u32::from_le_bytes(*from),
+            from: notice.from,
             why: Error::from(Cause::GivenUp {
-                is_truncated: *is_truncated != 0,
-                why: why.into(),
+                is_truncated: notice.is_truncated,
+                why: notice.why.into(),
             }),
         };
-        let context = Context(letter.token.0);
-        if context.is_collective() {
-            let calls = Calls::of(context, Some(u32::from_le_bytes(*number)));
-            let _ = self.give_up(calls, letter.from, &what);
-        }
+        let _ = self.give_up(Calls::of(context, Some(notice.number)), by, &what);
     }
 
     /// The process `by` reports that it has lost the one with this rank in the world. It completes
     /// no collective operation with that one any more, so those of this process fail at once. All
     /// else fails only when this process finds the loss itself.
-    pub(crate) fn note_desertion(&mut self, by: PeerId, rank: u32) {
+    pub(super) fn note_desertion(&mut self, by: PeerId, rank: u32) {
         // A rank that nobody has is nonsense from the network.
         let Some(lost) = self.peers.at_rank(rank) else {
             return;
         };
-        let desertion = Desertion { by, lost };
-        if lost == self.peers.me()
-            || self.peers.is_lost(lost)
-            || self.desertions.contains(&desertion)
-        {
+        let is_known = lost == self.peers.me() || self.peers.is_lost(lost);
+        if is_known || !self.ports.note_desertion(by, lost) {
             return;
         }
-        self.desertions.push(desertion);
-        self.note_failures();
+        self.is_special = true;
         if self.peers.doubt(lost) {
-            self.notices.push(Notice::Ask(lost));
-            self.has_deferred = true;
+            self.outbox.defer_word(lost, &Word::Hello);
+            self.has_errands = true;
         }
-        let (ports, error) = (Arc::clone(&self.ports), self.peers.error(lost));
-        let is_deserted = |it: &Pattern| {
-            it.context.is_collective() && ports.desertion(it.context, &[desertion]).is_some()
+        let error = self.peers.error(lost);
+        let is_deserted = |ports: &Ports, it: &Pattern| {
+            it.context.is_collective() && ports.is_deserted(it.context, by, lost)
         };
         self.fail_all(is_deserted, &error);
     }
 
-    /// Notes that an unexpected message is lost: a receive that takes it, or that has probed for
-    /// it, fails.
-    fn lose_unexpected(&mut self, place: u32, peer: PeerId) {
-        let message = self
-            .unexpected
-            .get_mut(place)
-            .expect("an unexpected message has its place");
-        let body = replace(&mut message.body, Body::Lost(peer));
-        let len = message.len;
-        match body {
-            Body::Coming(_) => self.let_go(len),
-            Body::Claimed(request, _) => {
-                self.unexpected.remove(place);
-                self.fail(request, self.peers.error(peer));
-            }
-            Body::Dropped(_) => _ = self.unexpected.remove(place),
-            Body::Held(_) | Body::Whole(_) | Body::Lost(_) => {}
-        }
-    }
-
-    pub(crate) fn fail(&mut self, request: Request, error: Error) {
-        self.requests.finish(request, Status::EMPTY, Some(error));
-    }
-}
-
-impl Delivery {
     /// Warns the user of a peer that has never answered.
     #[cold]
-    pub(crate) fn warn_of(&mut self, unheard: &Unheard) {
-        if self.unheard.is_news(unheard) {
-            eprintln!("{}", self.warning(unheard));
-        }
-    }
-
-    fn warning(&self, unheard: &Unheard) -> String {
-        let peers = &self.peers;
-        let name = |peer| format!("rank {} on host {}", peers.rank(peer), peers.host(peer));
-        let (me, other) = (name(peers.me()), name(unheard.peer));
-        let carrier = unheard.carrier;
-        let at = unheard.address;
-        let at = at.map_or_else(String::new, |at| format!(" at {at} ({carrier})"));
-        let seconds = unheard.waited.as_secs();
-        let rest = self.unheard.rest();
-        match &unheard.hindrance {
-            Some(Hindrance::Refusal(refusal)) => format!(
-                "mpi-lite: {me}: cannot send to {other}{at} for {seconds} s: {refusal} \
-                 (--interface chooses another network); this rank goes on trying{rest}"
-            ),
-            Some(Hindrance::BadNetwork(network)) => format!(
-                "mpi-lite: {me}: no answer yet from {other}{at} for {seconds} s: does --net \
-                 {network} let any through? This rank goes on trying{rest}"
-            ),
-            None => format!(
-                "mpi-lite: {me}: no answer yet from {other}{at} for {seconds} s: does a firewall \
-                 let only ssh through? Open {carrier} between the hosts (--port-range LOW-HIGH \
-                 chooses the ports, --interface another network); this rank goes on trying{rest}"
-            ),
+    pub(super) fn warn_of(&mut self, unheard: &Unheard) {
+        if let Some(warning) = self.unheard.warning(unheard, &self.peers) {
+            eprintln!("{warning}");
         }
     }
 }

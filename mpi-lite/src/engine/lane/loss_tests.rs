@@ -11,12 +11,12 @@ use crate::clock::Instant;
 use crate::config::Settings;
 use crate::data::Buffer;
 use crate::engine::inbox::matching::Pattern;
-use crate::engine::lane::engine_messages::Letter;
+use crate::engine::ports::{Notice, Word};
 use crate::engine::*;
 use crate::error::Cause;
 use crate::ids::{Context, Mode, PeerId};
 use crate::transport::sim::Air;
-use crate::transport::{Link, Links, Loopback, Progress, Token};
+use crate::transport::{Link, Links, Loopback, Progress};
 
 /// A communicator of processes 0 and 1.
 const PAIR: Context = Context(24);
@@ -75,7 +75,11 @@ impl Trio {
             let now = self.air.now();
             let mut lanes = self.lanes.iter_mut();
             if !lanes.any(|lane| lane.turn(now) == Progress::Delivered) {
-                let wake_at = self.lanes.iter().filter_map(Lane::wake_at).min();
+                let wake_at = self
+                    .lanes
+                    .iter()
+                    .filter_map(|lane| lane.links().wake_at())
+                    .min();
                 if !self.air.advance(wake_at) {
                     return done(&mut self.lanes);
                 }
@@ -115,7 +119,7 @@ impl Trio {
         let sent = self.send((0, 2), Context::WORLD, &mut body);
         assert!(self.run(|lanes| lanes[0].peek(Some(sent)).unwrap().is_some()));
         assert!(fails(&mut self.lanes[0], sent));
-        assert!(self.lanes[0].first_loss().is_some());
+        assert!(self.lanes[0].peers().first_loss().is_some());
     }
 }
 
@@ -263,7 +267,7 @@ fn a_peer_that_another_process_has_lost_is_lost_to_the_collectives_of_both_alone
     trio.send((0, 2), Context::WORLD, &mut body);
     assert!(trio.run(|lanes| lanes[1].peek(Some(in_vain)).unwrap().is_some()));
     assert!(fails(&mut trio.lanes[1], in_vain));
-    assert!(trio.run(|lanes| lanes[1].is_quiet()));
+    assert!(trio.run(|lanes| lanes[1].links().are_quiet()));
     for (context, request) in contexts.into_iter().zip(waiting) {
         assert!(!trio.is_over(1, request));
         let mut body = [0; 8];
@@ -271,7 +275,7 @@ fn a_peer_that_another_process_has_lost_is_lost_to_the_collectives_of_both_alone
         assert!(trio.run(|lanes| lanes[1].peek(Some(request)).unwrap().is_some()));
         assert!(!fails(&mut trio.lanes[1], request));
     }
-    assert_eq!(trio.lanes[1].first_loss(), None);
+    assert_eq!(trio.lanes[1].peers().first_loss(), None);
     let mut room = [0; 8];
     let collective = from(Context::WORLD.collective(), 2);
     let late = receive(&mut trio.lanes[1], collective, &mut room);
@@ -283,10 +287,10 @@ fn a_peer_that_another_process_has_lost_is_lost_to_the_collectives_of_both_alone
 fn the_loss_of_a_process_that_nobody_knows_is_no_news() {
     let mut trio = Trio::new();
     for rank in [3, u32::MAX, 0] {
-        trio.lanes[0].delivery.note_desertion(PeerId(1), rank);
+        trio.lanes[0].parts.note_desertion(PeerId(1), rank);
     }
-    assert!(trio.lanes[0].delivery.notices.is_empty());
-    assert!(!trio.lanes[0].delivery.has_failures);
+    assert!(trio.lanes[0].parts.outbox.take_deferred().is_empty());
+    assert!(!trio.lanes[0].parts.ports.has_failures());
 }
 
 #[test]
@@ -314,16 +318,16 @@ fn a_port_that_is_closed_is_known_as_long_as_receives_wait_there() {
     let mut room = [0; 8];
     let pattern = from(PAIR, 1);
     let request = receive(&mut trio.lanes[0], pattern, &mut room);
-    let ports = trio.lanes[0].delivery.ports.len();
+    let ports = trio.lanes[0].parts.ports.len();
     trio.ports.clear();
     let open = |lane: &mut Lane| lane.open_port(Context(16), port(&[0, 2]));
     let _other = open(&mut trio.lanes[0]);
-    assert_eq!(trio.lanes[0].delivery.ports.len(), ports + 1 - 2);
+    assert_eq!(trio.lanes[0].parts.ports.len(), ports + 1 - 2);
     trio.bury();
     assert!(!trio.is_over(0, request));
     trio.lanes[0].cancel(request).unwrap();
     let _another = open(&mut trio.lanes[0]);
-    assert_eq!(trio.lanes[0].delivery.ports.len(), 1);
+    assert_eq!(trio.lanes[0].parts.ports.len(), 1);
 }
 
 /// Process 0 may have given up and receives it never. Without this, process 1 would wait for ever.
@@ -447,7 +451,11 @@ fn a_member_in_an_earlier_call_than_the_one_that_failed_completes_it() {
     }
     let earlier = receive(&mut trio.lanes[0], from(collective, 2), &mut room);
     give_up(&mut trio, BLOCKING, 2);
-    assert!(trio.run(|lanes| lanes[0].delivery.has_failures && lanes[2].delivery.has_failures));
+    assert!(trio.run(|lanes| {
+        [0, 2]
+            .iter()
+            .all(|&at| lanes[at].parts.ports.has_failures())
+    }));
     let sent = trio.send((2, 0), collective, &mut body);
     for (at, request) in [(0, earlier), (2, sent)] {
         assert!(trio.run(|lanes| lanes[at].peek(Some(request)).unwrap().is_some()));
@@ -458,33 +466,41 @@ fn a_member_in_an_earlier_call_than_the_one_that_failed_completes_it() {
     assert!(is_given_up(&mut trio.lanes[0], next));
 }
 
+/// A report has come that a process completes no collective of a context any more.
+fn report(lane: &mut Lane, from: u32, context: Context, body: &[u8]) {
+    let notice = Notice {
+        from: 0,
+        number: 0,
+        is_truncated: false,
+        why: String::new(),
+    };
+    let (envelope, _) = Word::GivenUp(context, notice).encode();
+    let head = Head::new(PeerId(from), envelope, body.into());
+    if let Some(word) = Word::decode(&head) {
+        lane.parts.hear(PeerId(from), word);
+    }
+}
+
 /// The network may say anything: another process than a member, another context, half a report.
 #[test]
 fn a_report_that_a_collective_is_given_up_counts_only_if_it_comes_from_a_member() {
     let mut trio = Trio::new();
     let lane = &mut trio.lanes[0];
-    let letter = |from: u32, context: Context, body: &[u8]| Letter {
-        from: PeerId(from),
-        says: super::engine_messages::GIVEN_UP,
-        token: Token(context.0),
-        body: body.into(),
-    };
-    for nonsense in [
-        letter(2, PAIR.collective(), &[0; 20]),
-        letter(1, NOWHERE.collective(), &[0; 20]),
-        letter(1, PAIR, &[0; 20]),
-        letter(1, PAIR.collective(), &[0; 4]),
-        letter(1, PAIR.collective(), &[0; 8]),
+    for (from, context, bytes) in [
+        (2, PAIR.collective(), 20),
+        (1, NOWHERE.collective(), 20),
+        (1, PAIR, 20),
+        (1, PAIR.collective(), 4),
+        (1, PAIR.collective(), 8),
     ] {
-        lane.delivery.note_given_up(&nonsense);
-        assert!(!lane.delivery.has_failures, "{nonsense:?}");
+        report(lane, from, context, &vec![0; bytes]);
+        assert!(
+            !lane.parts.ports.has_failures(),
+            "{from}, {context:?}, {bytes}"
+        );
     }
-    let right = letter(
-        1,
-        PAIR.collective(),
-        &[0, 0, 0, 0, 0, 0, 0, 0, 0, b'!', 7, 0xff],
-    );
-    lane.delivery.note_given_up(&right);
+    let right = [0, 0, 0, 0, 0, 0, 0, 0, 0, b'!', 7, 0xff];
+    report(lane, 1, PAIR.collective(), &right);
     let why = lane.failure_behind(&from(PAIR.collective(), 1)).unwrap();
     assert_eq!(why.to_string(), "!\u{fffd}");
 }
@@ -504,7 +520,7 @@ fn a_nonblocking_collective_that_is_given_up_fails_alone_until_its_number_comes_
     };
     // The call of number 5 is known to fail before it begins here.
     give_up(&mut trio, calls, 5);
-    assert!(trio.run(|lanes| lanes[0].delivery.has_failures));
+    assert!(trio.run(|lanes| lanes[0].parts.ports.has_failures()));
     trio.lanes[0].renew_call((calls, 5));
     for _ in 0..6 {
         trio.ports[world].count_nonblocking_call();
@@ -522,13 +538,7 @@ fn a_nonblocking_collective_that_is_given_up_fails_alone_until_its_number_comes_
         trio.ports[world].count_nonblocking_call();
     }
     trio.lanes[0].renew_call((calls, 5 + 256));
-    let late = Letter {
-        from: PeerId(2),
-        says: super::engine_messages::GIVEN_UP,
-        token: Token(context.0),
-        body: [5, 0, 0, 0, 0, 0, 0, 5, 0].into(),
-    };
-    trio.lanes[0].delivery.note_given_up(&late);
+    report(&mut trio.lanes[0], 2, context, &[5, 0, 0, 0, 0, 0, 0, 5, 0]);
     let anew = receive(&mut trio.lanes[0], from(context, number(5) | 1), &mut room);
     assert!(!trio.is_over(0, anew));
 }
@@ -543,13 +553,8 @@ fn of_blocking_collectives_the_first_call_that_a_member_gives_up_counts() {
     }
     let waiting = receive(&mut trio.lanes[0], from(BLOCKING.context, 2), &mut room);
     for (call, is_over) in [(10, false), (7, true)] {
-        let late = Letter {
-            from: PeerId(1),
-            says: super::engine_messages::GIVEN_UP,
-            token: Token(BLOCKING.context.0),
-            body: [call, 0, 0, 0, 0, 0, 0, 0, 1].into(),
-        };
-        trio.lanes[0].delivery.note_given_up(&late);
+        let late = [call, 0, 0, 0, 0, 0, 0, 0, 1];
+        report(&mut trio.lanes[0], 1, BLOCKING.context, &late);
         assert_eq!(trio.is_over(0, waiting), is_over);
     }
 }

@@ -1,32 +1,15 @@
 //! Receiving, probing, cancelling.
 
-use core::mem::take;
-
+use super::Lane;
+use super::arrive::status_of;
 use crate::data::Area;
 use crate::engine::Engine;
-use crate::engine::envelope::Envelope;
-use crate::engine::inbox::matching::{Body, Inbound, Pattern, UnexpectedMessage};
-use crate::engine::lane::Lane;
-use crate::engine::lane::delivery::{Delivery, Target};
-use crate::engine::report::observer::MessageStep;
-use crate::engine::requests::request::{Request, Status};
-use crate::engine::tasks::plan::{Message, Plan, ReceivePlan};
-use crate::error::{Cause, Error, Result};
-use crate::ids::{Source, TagSelector};
-
-#[inline]
-fn status_of(envelope: &Envelope, bytes: u64) -> Status {
-    Status {
-        source: Source::Rank(envelope.source.cast_signed()),
-        tag: TagSelector::Tag(envelope.tag),
-        bytes,
-        cancelled: false,
-    }
-}
-
-fn status_of_message(message: &UnexpectedMessage) -> Status {
-    status_of(&message.envelope, message.len)
-}
+use crate::engine::inbox::matching::Pattern;
+use crate::engine::report::MessageStep;
+use crate::engine::requests::{Operation, Request, Status};
+use crate::engine::tasks::{Message, Plan, ReceivePlan};
+use crate::error::{Cause, Result};
+use crate::transport::Progress;
 
 impl Engine {
     /// Starts a receive. Inlined so that the request is built in place: to copy data that was just
@@ -42,29 +25,27 @@ impl Lane {
     #[inline(always)]
     pub fn receive(&mut self, plan: ReceivePlan) -> Request {
         let Some(pattern) = plan.pattern else {
-            return self.delivery.requests.open_done(None, Status::FROM_NULL);
+            return self.parts.requests.open_done(None, Status::FROM_NULL);
         };
-        let request = self
-            .delivery
-            .requests
-            .open(Some(pattern.context), plan.area);
+        let request = self.parts.requests.open(Some(pattern.context), plan.area);
         self.post(request, pattern);
         request
     }
 
     /// Makes a persistent request, not started. Source: MPI 5.0, 3.9.
     pub fn plan(&mut self, plan: Plan) -> Request {
-        self.delivery.requests.open_persistent(plan)
+        let operation = Operation::persistent(plan, None);
+        self.parts.requests.insert(operation)
     }
 
     #[inline(always)]
     fn post(&mut self, request: Request, pattern: Pattern) {
-        if self.delivery.is_special {
+        if self.parts.is_special {
             return self.post_specially(request, pattern);
         }
-        match self.delivery.unexpected.extract(&pattern) {
+        match self.parts.inbox.extract(&pattern) {
             Some(place) => self.claim(place, request),
-            None => self.delivery.posted.push(pattern, request),
+            None => self.parts.inbox.post(pattern, request),
         }
     }
 
@@ -73,22 +54,22 @@ impl Lane {
     #[cold]
     #[inline(never)]
     fn post_specially(&mut self, request: Request, pattern: Pattern) {
-        let room = self.delivery.requests.room(request);
-        self.delivery.watch.note_receive(&pattern, room);
-        let failure = self.delivery.failure(&pattern);
+        let room = self.parts.requests.room(request);
+        self.parts.watch.note_receive(&pattern, room);
+        let failure = self.failure_behind(&pattern);
         if pattern.context.is_collective()
             && let Some(error) = failure
         {
             // A waiting message may be left over from an operation that has failed.
-            return self.delivery.fail(request, error);
+            return self.parts.fail(request, error);
         }
-        match (self.delivery.unexpected.extract(&pattern), failure) {
+        match (self.parts.inbox.extract(&pattern), failure) {
             (Some(place), _) => {
-                self.delivery.note_waiting(MessageStep::Matched, place);
+                self.parts.note_waiting(MessageStep::Matched, place);
                 self.claim(place, request);
             }
-            (None, Some(error)) => self.delivery.fail(request, error),
-            (None, None) => self.delivery.posted.push(pattern, request),
+            (None, Some(error)) => self.parts.fail(request, error),
+            (None, None) => self.parts.inbox.post(pattern, request),
         }
     }
 
@@ -98,25 +79,22 @@ impl Lane {
     /// # Errors
     /// It is not an inactive persistent one, or the operation cannot start.
     pub fn start(&mut self, request: Request) -> Result<()> {
-        match self.delivery.requests.startable(request)? {
+        match self.parts.requests.startable(request)? {
             Plan::Send(plan) => {
                 let pending = self.start_send(&plan, false, |requests| {
                     requests.activate(request, Area::EMPTY);
                     request
                 })?;
                 if pending.is_none() {
-                    self.delivery.requests.finish(request, Status::EMPTY, None);
+                    self.parts.requests.finish(request, Status::EMPTY, None);
                 }
             }
             Plan::Receive(plan) => match plan.pattern {
                 Some(pattern) => {
-                    self.delivery.requests.activate(request, plan.area);
+                    self.parts.requests.activate(request, plan.area);
                     self.post(request, pattern);
                 }
-                None => self
-                    .delivery
-                    .requests
-                    .finish(request, Status::FROM_NULL, None),
+                None => self.parts.requests.finish(request, Status::FROM_NULL, None),
             },
             Plan::Partitioned(_) => self.start_partitioned(request),
             Plan::Task(_) => return Err(Cause::NotStartable.into()),
@@ -125,106 +103,24 @@ impl Lane {
     }
 }
 
-impl Delivery {
-    /// Finishes a receive whose message has landed.
-    #[inline]
-    pub(crate) fn finish_receive(&mut self, request: Request, envelope: &Envelope, len: u64) {
-        let room = self.requests.room(request);
-        self.finish_with(request, (envelope, len), room);
-    }
-
-    /// Finishes a receive that has room for `room` bytes.
-    #[inline(always)]
-    pub(crate) fn finish_with(
-        &mut self,
-        request: Request,
-        (envelope, len): (&Envelope, u64),
-        room: u64,
-    ) {
-        match self.outcome(envelope, len, room) {
-            (status, None) => self.requests.finish(request, status, None),
-            (status, error) => self.requests.finish(request, status, error),
-        }
-    }
-
-    /// Returns how a receive with room for `room` bytes ends by a message of `len` bytes.
-    #[inline(always)]
-    pub(crate) fn outcome(
-        &mut self,
-        envelope: &Envelope,
-        len: u64,
-        room: u64,
-    ) -> (Status, Option<Error>) {
-        self.counters.messages_received += 1;
-        self.counters.bytes_received += len;
-        let error = (len > room).then(|| Cause::Truncate { len, room }.into());
-        (status_of(envelope, len.min(room)), error)
-    }
-
-    /// Gives the unexpected message at `place`, already out of its queue, to `request`. Returns how
-    /// it lands if its body is still with its sender.
-    pub(crate) fn claim(
-        &mut self,
-        place: u32,
-        request: Request,
-    ) -> Option<(Inbound, Target, Area)> {
-        let message = self.unexpected.get_mut(place);
-        let message = message.expect("an extracted message has its place");
-        let (envelope, len) = (message.envelope, message.len);
-        if let Body::Coming(buffer) = &mut message.body {
-            message.body = Body::Claimed(request, take(buffer));
-            self.let_go(len);
-            return None;
-        }
-        let message = self.unexpected.remove(place);
-        match message.expect("it was there before").body {
-            Body::Held(inbound) => {
-                let target = Target::Receive {
-                    request,
-                    envelope,
-                    len,
-                };
-                return Some((inbound, target, self.requests.take_area(request)));
-            }
-            Body::Whole(body) => {
-                self.let_go(len);
-                self.requests.fill(request, body.bytes());
-                self.finish_receive(request, &envelope, len);
-                body.release(&mut self.pool);
-            }
-            Body::Lost(peer) => self.fail(request, self.peers.error(peer)),
-            Body::Coming(_) | Body::Claimed(..) | Body::Dropped(_) => {
-                unreachable!("it stays until it is whole, out of the queue")
-            }
-        }
-        None
-    }
-}
-
 impl Lane {
     /// Returns the status of the message that a receive of `pattern` would get now. Source: MPI
     /// 5.0, 3.8.1.
     #[must_use]
     pub fn probe(&mut self, pattern: &Pattern) -> Option<Status> {
-        self.delivery
-            .unexpected
-            .find(pattern)
-            .map(status_of_message)
+        let (envelope, len) = self.parts.inbox.find(pattern)?;
+        Some(status_of(&envelope, len))
     }
 
     /// Takes the message that a receive of `pattern` would get now. Source: MPI 5.0, 3.8.2.
     pub fn matched_probe(&mut self, pattern: &Pattern) -> Option<(Message, Status)> {
-        let place = self.delivery.unexpected.extract(pattern)?;
-        let message = self
-            .delivery
-            .unexpected
-            .get(place)
-            .expect("an extracted message has its place");
-        let status = status_of_message(message);
-        if self.delivery.is_special {
-            self.delivery.note_waiting(MessageStep::Matched, place);
+        let place = self.parts.inbox.extract(pattern)?;
+        let (envelope, len) = self.parts.inbox.envelope(place);
+        if self.parts.is_special {
+            self.parts.note_waiting(MessageStep::Matched, place);
         }
-        Some((Message(self.delivery.messages.insert(place)), status))
+        let name = self.parts.inbox.set_apart(place);
+        Some((Message(name), status_of(&envelope, len)))
     }
 
     /// Starts the receive of a message that a matched probe took. Source: MPI 5.0, 3.8.3.
@@ -233,11 +129,11 @@ impl Lane {
     /// The message was received already.
     pub fn matched_receive(&mut self, message: Message, area: Area) -> Result<Request> {
         let place = self
-            .delivery
-            .messages
-            .remove(message.0)
+            .parts
+            .inbox
+            .take_apart(message.0)
             .ok_or(Cause::Message)?;
-        let request = self.delivery.requests.open(None, area);
+        let request = self.parts.requests.open(None, area);
         self.claim(place, request);
         Ok(request)
     }
@@ -250,21 +146,45 @@ impl Lane {
     /// # Errors
     /// The request does not exist, or is that of a collective or partitioned operation.
     pub fn cancel(&mut self, request: Request) -> Result<()> {
-        self.delivery.requests.check_cancellable(request)?;
-        if self.delivery.requests.peek(request)?.is_some() {
+        if let Some(operation) = self.parts.requests.get(request) {
+            operation.check_cancellable()?;
+        }
+        if self.parts.requests.peek(request)?.is_some() {
             return Ok(());
         }
-        if let Some(whole) = self.delivery.requests.whole(request) {
+        if let Some(whole) = self.parts.requests.whole(request) {
             let parts: Vec<_> = whole.active().collect();
             return parts.into_iter().try_for_each(|part| self.cancel(part));
         }
-        if self.delivery.posted.withdraw(request) {
-            self.delivery
-                .requests
-                .finish(request, Status::CANCELLED, None);
+        if self.parts.inbox.withdraw(request) {
+            self.parts.requests.finish(request, Status::CANCELLED, None);
         } else {
             self.ask_back(request, None);
         }
+        Ok(())
+    }
+
+    /// Gives the unexpected message at `place`, already out of its queue, to `request`.
+    fn claim(&mut self, place: u32, request: Request) {
+        if let Some((inbound, target, area)) = self.parts.claim(place, request) {
+            self.land(inbound, target, area);
+        }
+        self.run_errands();
+    }
+}
+
+impl Engine {
+    /// Cancels an operation. The message of a send to this process itself, its question and its
+    /// answer all go over the link to itself: turns until that is empty settle the matter, so that
+    /// the next look at the request finds it complete. Source: MPI 5.0, 3.8.4 (waiting for it is
+    /// local).
+    ///
+    /// # Errors
+    /// As [`Lane::cancel`].
+    pub fn cancel(&self, request: Request) -> Result<()> {
+        let mut lane = self.lane.lock();
+        lane.cancel(request)?;
+        while lane.links.own_is_busy() && lane.turn(self.now()) == Progress::Delivered {}
         Ok(())
     }
 }

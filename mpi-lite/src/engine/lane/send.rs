@@ -1,30 +1,38 @@
 //! Sending: modes, copies, completion.
 
+use super::{Lane, Parts};
 use crate::data::Area;
 use crate::engine::Engine;
-use crate::engine::lane::Lane;
-use crate::engine::lane::delivery::Delivery;
-use crate::engine::outbox::sends::Sending;
-use crate::engine::protocol::{self, Completion};
-use crate::engine::requests::operation::Requests;
-use crate::engine::requests::request::{Completion as Received, Request, Status};
-use crate::engine::tasks::plan::{ReceivePlan, SendPlan};
-use crate::engine::waiting::lock::Guard;
+use crate::engine::outbox::BufferOwner;
+use crate::engine::requests::Requests;
+use crate::engine::requests::{Completion as Received, Request, Status};
+use crate::engine::tasks::{ReceivePlan, SendPlan};
+use crate::engine::waiting::{Guard, send_with_room};
 use crate::error::{Cause, Error, Result};
-use crate::ids::Mode;
+use crate::ids::{Context, Mode};
 use crate::memory::Span;
-use crate::transport::{Links, Outbound, PeerId, Refusal, Token, Transport};
+use crate::transport::{Outbound, PeerId, Refusal, Token, Transport};
 
 impl Lane {
     /// Sends what the links have kept back. Each call of the program that waits or tests begins
     /// with this.
     #[inline]
     pub(crate) fn flush(&mut self) {
-        if self.burst.end() {
-            for link in self.links.iter_mut() {
-                link.flush();
-            }
+        if self.parts.outbox.end_burst() {
+            self.links.flush();
         }
+    }
+
+    /// Ends a burst without sending. Returns true if sends may have been kept back.
+    #[cfg(all(test, feature = "sim"))]
+    pub(in crate::engine) fn ends_burst(&mut self) -> bool {
+        self.parts.outbox.end_burst()
+    }
+
+    /// Returns the index of the link that leads to `peer`.
+    #[inline]
+    pub(super) fn route(&self, peer: PeerId) -> usize {
+        self.parts.peers.link(peer)
     }
 
     /// Starts a send and returns its request. It may be complete already.
@@ -45,7 +53,7 @@ impl Lane {
     ///
     /// # Errors
     /// As [`Lane::send`].
-    pub(crate) fn start_send(
+    pub(super) fn start_send(
         &mut self,
         plan: &SendPlan,
         is_waited_for: bool,
@@ -55,44 +63,19 @@ impl Lane {
             return Ok(None);
         };
         let len = plan.area.len();
-        let buffered = self.delivery.buffers.reserve(plan, len)?;
         let link = self.route(to);
-        let is_copied = self.is_copied(plan.mode, len, (link, is_waited_for));
-        let kept = if is_copied && buffered.is_none() {
-            protocol::kept_by_copy(len)
-        } else {
-            0
-        };
-        let (body, copy) = match &plan.area {
-            &Area::Run(span) if !is_copied => (Area::Run(span), None),
-            area if area.is_kept() && !is_copied => (area.clone(), None),
-            area if !is_copied && len > self.capabilities[link].packed_most => (area.clone(), None),
-            area => {
-                let mut bytes = self.delivery.spare.take();
-                area.append_to(&mut bytes);
-                (Area::Run(Span::held(&mut bytes)), Some(bytes))
-            }
-        };
+        let can = self.links.capabilities(link);
+        let draft = self.parts.outbox.draft(plan, can, is_waited_for)?;
         if let Some(error) = self.failure_of_send(plan) {
             return Err(error);
         }
-        let request = (!is_copied).then(|| request(&mut self.delivery.requests));
-        let mut envelope = plan.envelope();
-        if !is_copied {
-            envelope.flags = envelope.flags.with_serial(self.next_serial());
-        }
-        let envelope = envelope.encode();
-        let token = Token(self.delivery.sends.insert(Sending {
-            request,
-            len,
-            copy,
-            kept,
-            buffered,
-            to,
-            envelope,
-        }));
-        let is_short = len <= self.delivery.settings.eager_copy_bytes;
-        let at_once = self.burst.goes_at_once(is_short);
+        let (is_copied, kept) = (draft.is_copied, draft.kept);
+        let Parts {
+            outbox, requests, ..
+        } = &mut self.parts;
+        let request = (!is_copied).then(|| request(requests));
+        let (token, envelope, body) = outbox.enter((plan, to), draft, request);
+        let at_once = outbox.goes_at_once(len);
         let message = Outbound {
             envelope: &envelope,
             body,
@@ -101,111 +84,54 @@ impl Lane {
             is_awaited: !is_copied && at_once,
             needs_match: plan.mode == Mode::Synchronous,
         };
-        self.own_is_busy |= link == Links::OWN;
-        if let Err(refusal) = self.links[link].send(to, message) {
+        if let Err(refusal) = self.links.send(link, to, message) {
             return Err(self.take_back(token, refusal, to, len));
         }
-        self.count_sent(len, kept);
+        self.parts.outbox.note_accepted(len, kept);
         if plan.mode == Mode::Buffered {
-            self.count_buffered(token);
+            self.parts.outbox.note_buffered(token);
         }
         if at_once {
-            self.links[link].flush();
+            self.links.at(link).flush();
         }
         Ok(request)
-    }
-
-    /// Returns true if a send of `len` bytes over `link` is copied.
-    #[inline]
-    fn is_copied(&self, mode: Mode, len: u64, (link, is_waited_for): (usize, bool)) -> bool {
-        let pays = is_waited_for && self.capabilities[link].acknowledges;
-        let lens = (len, protocol::copied_most(pays, &self.delivery.settings));
-        let choice = protocol::completion(
-            mode,
-            lens,
-            self.delivery.kept_bytes,
-            &self.delivery.settings,
-        );
-        choice == Completion::Copied
-    }
-
-    #[inline]
-    fn count_sent(&mut self, len: u64, kept: u64) {
-        self.delivery.kept_bytes += kept;
-        self.delivery.counters.messages_sent += 1;
-        self.delivery.counters.bytes_sent += len;
-        self.delivery.counters.copies_peak_bytes = self
-            .delivery
-            .counters
-            .copies_peak_bytes
-            .max(self.delivery.kept_bytes);
-    }
-
-    #[cold]
-    fn count_buffered(&mut self, token: Token) {
-        let Delivery { buffers, sends, .. } = &mut self.delivery;
-        let sending = sends.get_mut(token.0);
-        if let Some(reserved) = sending.and_then(|sending| sending.buffered.as_mut()) {
-            buffers.put(reserved);
-        }
     }
 
     /// Undoes a send that the link refused, and returns the error.
     #[cold]
     fn take_back(&mut self, token: Token, refusal: Refusal, to: PeerId, len: u64) -> Error {
-        let sending = self.delivery.sends.remove(token.0).expect("just inserted");
-        if let Some(request) = sending.request {
-            self.delivery.requests.abandon(request);
+        if let Some(request) = self.parts.outbox.take_back(token) {
+            self.parts.requests.abandon(request);
         }
         match refusal {
             Refusal::TooLong { limit } => Cause::TooLong { len, limit }.into(),
-            Refusal::Lost => self.delivery.peers.error(to),
-        }
-    }
-}
-
-impl Delivery {
-    fn close_send(&mut self, token: Token) -> Option<Request> {
-        let sending = self
-            .sends
-            .remove(token.0)
-            .expect("a link finishes what was sent");
-        self.kept_bytes -= sending.kept;
-        if let Some(reserved) = &sending.buffered {
-            self.leave_buffer(reserved);
-        }
-        if let Some(copy) = sending.copy {
-            self.spare.keep(copy, &self.settings);
-        }
-        sending.request
-    }
-
-    pub(crate) fn sent(&mut self, token: Token) {
-        if self.withdrawals.is_empty() {
-            self.end_send(token, Status::EMPTY);
-        } else {
-            self.sent_while_asking(token);
+            Refusal::Lost => self.parts.peers.error(to),
         }
     }
 
-    /// Ends a send: the link has finished it.
-    #[inline]
-    pub(crate) fn end_send(&mut self, token: Token, status: Status) {
-        if let Some(request) = self.close_send(token) {
-            self.requests.finish(request, status, None);
-        }
+    /// Asks for the message of a send back, if there is one under way. If it is withdrawn the send
+    /// fails with the error `why`; without one it is cancelled.
+    #[cold]
+    pub(super) fn ask_back(&mut self, request: Request, why: Option<Error>) {
+        self.parts.outbox.ask_back(request, why);
+        self.parts.has_errands |= self.parts.outbox.has_deferred();
+        self.run_errands();
     }
 
-    pub(crate) fn unsent(&mut self, token: Token, peer: PeerId) {
-        self.forget_withdrawal(token);
-        self.fail_send(token, self.peers.error(peer));
-    }
-
-    /// Ends a send whose message was not received.
-    pub(crate) fn fail_send(&mut self, token: Token, why: Error) {
-        if let Some(request) = self.close_send(token) {
-            self.fail(request, why);
-        }
+    /// Returns a request that completes when all messages that are in the buffer now have left it.
+    /// Source: MPI 5.0, 3.6 (`MPI_Buffer_iflush`).
+    pub fn start_flush(&mut self, owner: BufferOwner) -> Request {
+        let Parts {
+            outbox, requests, ..
+        } = &mut self.parts;
+        let context = match owner {
+            BufferOwner::Process => Some(Context::WORLD),
+            BufferOwner::Communicator(context) => Some(context),
+            BufferOwner::Session(_) => None,
+        };
+        let buffers = outbox.buffers_mut();
+        let flush = buffers.flush(owner, || requests.open(context, Span::EMPTY.into()));
+        flush.unwrap_or_else(|| requests.open_done(context, Status::EMPTY))
     }
 }
 
@@ -240,16 +166,18 @@ impl Engine {
         let pending = match lane.start_send(plan, true, open) {
             Err(refused) => {
                 // A buffered send is complete when it is started.
-                return self
-                    .send_with_room(lane, refused, |lane| lane.send(plan))
-                    .map(drop);
+                return send_with_room(self, lane, refused, |lane| lane.send(plan)).map(drop);
             }
             Ok(pending) => pending,
         };
         lane.flush();
         match pending {
             None => Ok(()),
-            Some(_) => self.wait_with(lane, pending)?.into_result().map(|_| ()),
+            Some(_) => self
+                .waiting
+                .wait_with(lane, pending)?
+                .into_result()
+                .map(|_| ()),
         }
     }
 
@@ -259,7 +187,7 @@ impl Engine {
     /// As [`Lane::send`], and those of the operations. If nothing was sent, nothing is received.
     pub fn exchange(&self, send: &SendPlan, receive: ReceivePlan) -> Result<Status> {
         let (lane, receiving, sending) = self.begin_exchange(send, receive)?;
-        let received = self.wait_with(lane, Some(receiving))?;
+        let received = self.waiting.wait_with(lane, Some(receiving))?;
         self.wait(Some(sending))?.into_result()?;
         received.into_result()
     }
@@ -274,7 +202,7 @@ impl Engine {
         if sending == Request::SENT {
             return Ok(receiving);
         }
-        Ok(lane.unite((receiving, sending)))
+        Ok(lane.requests_mut().unite((receiving, sending)))
     }
 
     /// Exchanges messages of a collective with a member that may have gone on without sending: see
@@ -364,7 +292,7 @@ impl Engine {
             Err(error) => {
                 // The posted receive must not outlive the call that owns its buffer.
                 let withdrawn = lane.cancel(receiving);
-                self.wait_with(lane, Some(receiving))?;
+                self.waiting.wait_with(lane, Some(receiving))?;
                 withdrawn?;
                 Err(error)
             }
@@ -392,7 +320,9 @@ mod tests {
             vec!["here".into()],
         );
         for is_waited_for in [false, true] {
-            let is_copied = |len| lane.is_copied(Mode::Standard, len, (0, is_waited_for));
+            let can = lane.links.capabilities(Links::OWN);
+            let is_awaited = is_waited_for && can.acknowledges;
+            let is_copied = |len| lane.parts.outbox.is_copied(Mode::Standard, len, is_awaited);
             assert!(is_copied(settings.eager_copy_bytes));
             assert!(!is_copied(settings.eager_copy_bytes + 1));
         }

@@ -4,20 +4,20 @@
 //! A receive may take it if no receive was posted before and no message waits. Other messages that
 //! it finds go the usual way. So does the receive itself after a while.
 
+use super::Lane;
+use super::arrive::Inlet;
 use crate::clock::Instant;
 use crate::data::Area;
 use crate::engine::Engine;
 use crate::engine::envelope::{Envelope, Flags};
-use crate::engine::inbox::matching::{Inbound, Pattern};
-use crate::engine::lane::Lane;
-use crate::engine::lane::delivery::{Inlet, Target};
-use crate::engine::report::waits::Subject;
-use crate::engine::requests::request::{Completion, Request, Status};
-use crate::engine::tasks::plan::ReceivePlan;
-use crate::engine::tasks::plan::SendPlan;
-use crate::engine::waiting::lock::Guard;
-use crate::engine::waiting::policy::WaitPolicy;
-use crate::engine::waiting::waiters::Until;
+use crate::engine::inbox::matching::Pattern;
+use crate::engine::report::Subject;
+use crate::engine::requests::{Completion, Request, Status};
+use crate::engine::tasks::ReceivePlan;
+use crate::engine::tasks::SendPlan;
+use crate::engine::waiting::Guard;
+use crate::engine::waiting::Until;
+use crate::engine::waiting::WaitPolicy;
 use crate::ids::Mode;
 use crate::memory::Span;
 use crate::transport::{
@@ -60,7 +60,7 @@ impl Sink for Direct<'_> {
         if self.found.is_some() || !self.pattern.fits(&envelope) {
             return self.inlet.arriving(message);
         }
-        let request = (!message.is_whole).then(|| self.begin(&message, envelope));
+        let request = (!message.is_whole).then(|| self.inlet.begin(&message, envelope, *self.span));
         self.found = Some(Found {
             source: envelope.source,
             tag: envelope.tag,
@@ -92,24 +92,6 @@ impl Sink for Direct<'_> {
     }
 }
 
-impl Direct<'_> {
-    /// Makes a request for the receive, since a part of its message is still to come.
-    #[inline(never)]
-    fn begin(&mut self, message: &Incoming, envelope: Envelope) -> Request {
-        let context = Some(envelope.context);
-        let delivery = &mut *self.inlet.delivery;
-        let request = delivery.requests.open(context, Area::Run(*self.span));
-        let target = Target::Receive {
-            request,
-            envelope,
-            len: message.len,
-        };
-        let (link, arrival) = (self.inlet.link, message.arrival);
-        delivery.set_target(Inbound { link, arrival }, target);
-        request
-    }
-}
-
 impl Lane {
     /// Sends a message if the link can do so at once. Returns true if it did.
     #[inline(always)]
@@ -129,11 +111,12 @@ impl Lane {
         if self.route(to) != link || !matches!(plan.mode, Mode::Standard | Mode::Ready) {
             return false;
         }
-        let is_taken = self.links[link].offer(to, &plan.envelope().encode(), *body);
+        let is_taken = self
+            .links
+            .at(link)
+            .offer(to, &plan.envelope().encode(), *body);
         if is_taken {
-            let counters = &mut self.delivery.counters;
-            counters.messages_sent += 1;
-            counters.bytes_sent += body.len() as u64;
+            self.parts.outbox.count_offered(body.len() as u64);
         }
         is_taken
     }
@@ -149,15 +132,15 @@ impl Lane {
         }
         for _ in 0..looks {
             let mut direct = Direct {
-                inlet: Inlet::new(&mut self.delivery, link, 0),
+                inlet: Inlet::new(&mut self.parts, link, 0),
                 pattern,
                 span,
                 found: None,
             };
             // A link through memory needs no clock.
-            let progress = self.links[link].progress(Instant::ZERO, &mut direct);
+            let progress = self.links.progress(link, Instant::ZERO, &mut direct);
             let found = direct.found;
-            self.send_deferred();
+            self.run_errands();
             if let Some(found) = found {
                 return self.early(&found, (pattern, span));
             }
@@ -184,7 +167,7 @@ impl Lane {
             flags: Flags::default(),
         };
         let room = span.len() as u64;
-        let (status, error) = self.delivery.outcome(&envelope, found.len, room);
+        let (status, error) = self.parts.outcome(&envelope, found.len, room);
         Early::Done(Completion {
             status,
             error,
@@ -198,9 +181,7 @@ impl Lane {
     /// now.
     #[inline]
     fn is_clear(&self) -> bool {
-        let delivery = &self.delivery;
-        let is_silent = delivery.posted.is_empty() && delivery.unexpected.is_empty();
-        is_silent && !delivery.is_special && !self.own_is_busy
+        self.parts.inbox.is_clear() && !self.parts.is_special && !self.links.own_is_busy()
     }
 }
 
@@ -234,14 +215,14 @@ impl Engine {
             Early::Coming(request) => request,
             Early::Nothing => lane.receive(plan),
         };
-        self.wait_with(lane, Some(request))
+        self.waiting.wait_with(lane, Some(request))
     }
 
     /// Looks for the message of a receive on the link through memory.
     #[inline(always)]
     fn receive_early(&self, lane: &mut Lane, plan: &ReceivePlan) -> Early {
         lane.flush();
-        self.count_turn(lane);
+        self.waiting.count_turn(lane);
         match lane.links.memory() {
             None => Early::Nothing,
             Some(link) => lane.receive_at_once(link, plan, self.looks),
@@ -276,7 +257,7 @@ impl Engine {
         has_gone_on: impl Fn() -> bool,
     ) -> crate::error::Result<Option<Completion>> {
         let mut looks = 0;
-        let early = self.wait_in(
+        let early = self.waiting.wait_in(
             lane,
             |_| Until::Change,
             |_| Subject::one(Some(request)),
@@ -286,7 +267,7 @@ impl Engine {
                 }
                 looks += 1;
                 // Called before each sleep: the sender wakes once, and may have done so already.
-                let is_due = looks > LOOKS_BEFORE_DOUBT || self.is_about_to_sleep();
+                let is_due = looks > LOOKS_BEFORE_DOUBT || self.waiting.is_about_to_sleep();
                 (is_due && has_gone_on()).then_some(None)
             },
         );
@@ -308,11 +289,9 @@ const LOOKS_BEFORE_DOUBT: u32 = 1000;
 impl Lane {
     /// Takes a receive back that no message has matched. Returns true if it did.
     fn give_up(&mut self, request: Request) -> bool {
-        let is_unmatched = self.delivery.posted.withdraw(request);
+        let is_unmatched = self.parts.inbox.withdraw(request);
         if is_unmatched {
-            self.delivery
-                .requests
-                .finish(request, Status::CANCELLED, None);
+            self.parts.requests.finish(request, Status::CANCELLED, None);
             let _ = self.take(Some(request));
         }
         is_unmatched

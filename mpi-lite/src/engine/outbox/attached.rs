@@ -3,8 +3,8 @@
 use core::iter;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::engine::requests::request::Request;
-use crate::engine::tasks::plan::SendPlan;
+use crate::engine::requests::Request;
+use crate::engine::tasks::SendPlan;
 use crate::error::{Cause, Result};
 use crate::ids::{Context, Mode};
 
@@ -51,9 +51,9 @@ pub(crate) struct Reserved {
     number: u64,
 }
 
-/// All attached buffers.
+/// The buffers that the program attaches for buffered sends. Source: MPI 5.0, 3.6.
 #[derive(Debug, Default)]
-pub(crate) struct Buffers {
+pub struct Buffers {
     all: Vec<(BufferOwner, Attached)>,
     /// The sessions of communicators, by the context of their point-to-point messages. Those of
     /// the world are not among them.
@@ -61,8 +61,11 @@ pub(crate) struct Buffers {
 }
 
 impl Buffers {
-    /// Notes a buffer of `bytes` bytes.
-    pub(crate) fn attach(&mut self, owner: BufferOwner, address: usize, bytes: u64) -> Result<()> {
+    /// Attaches the program's buffer of `bytes` bytes. Source: MPI 5.0, 3.6.
+    ///
+    /// # Errors
+    /// One is attached already.
+    pub fn attach(&mut self, owner: BufferOwner, address: usize, bytes: u64) -> Result<()> {
         if self.get(owner).is_some() {
             let why = "a buffer is already attached: detach it first";
             return Err(Cause::BufferAttach(why).into());
@@ -79,8 +82,11 @@ impl Buffers {
         Ok(())
     }
 
-    /// Gives a buffer back if no message waits in it.
-    pub(crate) fn detach(&mut self, owner: BufferOwner) -> Result<Option<Attached>> {
+    /// Takes an attached buffer back if no message waits in it.
+    ///
+    /// # Errors
+    /// None is attached.
+    pub fn detach(&mut self, owner: BufferOwner) -> Result<Option<Attached>> {
         match self.all.iter().position(|(known, _)| *known == owner) {
             None => Err(Cause::BufferAttach("no buffer is attached").into()),
             Some(at) if !self.all[at].1.inside.is_empty() => Ok(None),
@@ -88,8 +94,9 @@ impl Buffers {
         }
     }
 
-    /// Returns true if no message waits in the buffer.
-    pub(crate) fn is_flushed(&self, owner: BufferOwner) -> bool {
+    /// Returns true if no buffered message waits. Source: MPI 5.0, 3.6 (`MPI_Buffer_flush`).
+    #[must_use]
+    pub fn is_flushed(&self, owner: BufferOwner) -> bool {
         let attached = self.get(owner);
         attached.is_none_or(|attached| attached.inside.is_empty())
     }
@@ -130,9 +137,12 @@ impl Buffers {
         owners.find(has_buffer).unwrap_or(BufferOwner::Process)
     }
 
-    /// Notes the session of a communicator.
-    pub(crate) fn note_session(&mut self, context: Context, session: u64) {
-        self.sessions.insert(context.point_to_point(), session);
+    /// Notes that the communicator of `context` derives from the session of this number. Nothing is
+    /// to be noted of 0, the world.
+    pub fn note_session(&mut self, context: Context, session: u64) {
+        if session != 0 {
+            self.sessions.insert(context.point_to_point(), session);
+        }
     }
 
     /// Finds room for the message of a send, of `len` bytes, if it is a buffered one. The room is
@@ -201,7 +211,7 @@ impl Buffers {
     }
 
     /// Forgets the buffer of a session that ends.
-    pub(crate) fn end_session(&mut self, session: u64) {
+    pub fn end_session(&mut self, session: u64) {
         let its = BufferOwner::Session(session);
         self.all.retain(|(owner, _)| *owner != its);
     }

@@ -1,39 +1,44 @@
 //! Records of sends under way.
 
+use super::attached::Reserved;
 use crate::config::Settings;
 use crate::engine::envelope::Envelope;
-use crate::engine::outbox::attached::Reserved;
 use crate::engine::protocol;
-use crate::engine::requests::request::Request;
-use crate::ids::Context;
+use crate::engine::requests::Request;
+use crate::ids::ContextKind;
 use crate::transport::{EnvelopeBytes, PeerId};
 
 /// A send that the transport has not finished.
 #[derive(Debug)]
-pub(crate) struct Sending {
+pub(in crate::engine) struct Sending {
     /// The request that it completes; `None` if that is complete already.
-    pub(crate) request: Option<Request>,
+    pub(super) request: Option<Request>,
     /// Bytes of the body.
-    pub(crate) len: u64,
+    pub(super) len: u64,
     /// Our copy of the body.
-    pub(crate) copy: Option<Vec<u8>>,
+    pub(super) copy: Option<Vec<u8>>,
     /// Bytes that count against the eager budget.
-    pub(crate) kept: u64,
+    pub(super) kept: u64,
     /// Its room in an attached buffer.
-    pub(crate) buffered: Option<Box<Reserved>>,
+    pub(super) buffered: Option<Box<Reserved>>,
     /// The receiver.
-    pub(crate) to: PeerId,
+    pub(super) to: PeerId,
     /// Its envelope.
-    pub(crate) envelope: EnvelopeBytes,
+    pub(super) envelope: EnvelopeBytes,
 }
 
 impl Sending {
-    /// A message that engines send each other.
-    pub(crate) fn of_engine(to: PeerId, envelope: EnvelopeBytes, body: Vec<u8>) -> Self {
+    /// A message for which no request waits.
+    pub(super) fn without_request(
+        to: PeerId,
+        envelope: EnvelopeBytes,
+        len: u64,
+        copy: Option<Vec<u8>>,
+    ) -> Self {
         Self {
             request: None,
-            len: body.len() as u64,
-            copy: Some(body),
+            len,
+            copy,
             kept: 0,
             buffered: None,
             to,
@@ -41,13 +46,33 @@ impl Sending {
         }
     }
 
-    /// Returns true if it is a message that engines send each other.
-    pub(crate) fn is_between_engines(&self) -> bool {
-        Envelope::decode(&self.envelope).context == Context::ENGINES
+    /// The request that it completes; `None` if that is complete already.
+    pub(in crate::engine) fn request(&self) -> Option<Request> {
+        self.request
+    }
+
+    /// Bytes of the body.
+    pub(in crate::engine) fn bytes(&self) -> u64 {
+        self.len
+    }
+
+    /// The receiver.
+    pub(in crate::engine) fn receiver(&self) -> PeerId {
+        self.to
+    }
+
+    /// Its envelope.
+    pub(in crate::engine) fn envelope(&self) -> Envelope {
+        Envelope::decode(&self.envelope)
+    }
+
+    /// Returns true if it is none of the program's messages.
+    pub(in crate::engine) fn is_of_service(&self) -> bool {
+        self.envelope().context.kind() == ContextKind::Service
     }
 
     /// Returns true if `request` waits for it.
-    pub(crate) fn is_of(&self, request: Request) -> bool {
+    pub(in crate::engine) fn is_of(&self, request: Request) -> bool {
         self.request == Some(request)
     }
 }
@@ -55,13 +80,13 @@ impl Sending {
 /// Sends that follow each other without a call in between that waits or tests. Short ones share
 /// datagrams. None is kept back for others that may never follow.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Burst {
+pub(super) struct Burst {
     /// Sends so far.
-    pub(crate) sends: u32,
+    pub(super) sends: u32,
     /// Sends of the burst before.
-    pub(crate) expected: u32,
+    pub(super) expected: u32,
     /// Sends that the transport may have kept.
-    pub(crate) kept: u32,
+    pub(super) kept: u32,
 }
 
 /// The most sends that are kept back: with more the receiver should rather begin.
@@ -72,7 +97,7 @@ impl Burst {
     /// not the first of its burst, and the last burst was longer. A loop that repeats its burst
     /// never leaves one unsent.
     #[inline]
-    pub(crate) fn goes_at_once(&mut self, is_short: bool) -> bool {
+    pub(super) fn goes_at_once(&mut self, is_short: bool) -> bool {
         self.sends += 1;
         self.kept += 1;
         let is_kept =
@@ -86,7 +111,7 @@ impl Burst {
     /// Ends the burst, since the program waits or tests. Returns true if sends may have been kept
     /// back.
     #[inline]
-    pub(crate) fn end(&mut self) -> bool {
+    pub(super) fn end(&mut self) -> bool {
         let has_kept = self.kept > 0;
         if self.sends > 0 {
             *self = Self {
@@ -101,16 +126,16 @@ impl Burst {
 /// Buffers of finished sends, for the next copies: as many as there may be copies at a time, so
 /// that a steady load does not allocate.
 #[derive(Debug, Default)]
-pub(crate) struct SpareBuffers {
-    pub(crate) buffers: Vec<Vec<u8>>,
+pub(super) struct SpareBuffers {
+    pub(super) buffers: Vec<Vec<u8>>,
     /// How many bytes they would count as copies.
-    pub(crate) bytes: u64,
+    pub(super) bytes: u64,
 }
 
 impl SpareBuffers {
     /// An empty buffer.
     #[inline]
-    pub(crate) fn take(&mut self) -> Vec<u8> {
+    pub(super) fn take(&mut self) -> Vec<u8> {
         let Some(mut buffer) = self.buffers.pop() else {
             return Vec::new();
         };
@@ -120,7 +145,7 @@ impl SpareBuffers {
     }
 
     #[inline]
-    pub(crate) fn keep(&mut self, buffer: Vec<u8>, settings: &Settings) {
+    pub(super) fn keep(&mut self, buffer: Vec<u8>, settings: &Settings) {
         let bytes = self.bytes + Self::cost(&buffer);
         let is_short = buffer.capacity() as u64 <= protocol::copied_most(true, settings);
         if is_short && bytes <= settings.eager_budget_bytes {

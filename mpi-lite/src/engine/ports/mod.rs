@@ -1,366 +1,232 @@
-//! What a context leads to.
+//! What a context leads to: receives, a window, or a service.
 //!
-//! Matching does not use it: it goes by the envelope alone. A port is looked at when a peer is
-//! lost, to find out which receives may never be matched now. Decision 0047.
+//! Messages that receives match pass by: matching goes by the envelope alone. All others come to
+//! the door. A port of a communicator is looked at when a peer is lost, to find out which receives
+//! may never be matched now. Decisions 0047 and 0076.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod door;
+mod errand;
+mod guest;
+mod head;
+mod port;
+mod table;
+mod word;
+
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
-use parking_lot::Mutex;
+pub(super) use door::{Announced, Comer};
+use door::{Door, Visit};
+pub(super) use errand::Errand;
+pub use guest::{Effects, Guest};
+pub use head::{HEAD_MOST, Head};
+pub(super) use head::{body_envelope, head_envelope};
+pub use port::Port;
+pub(super) use table::GivenUp;
+pub use table::{Calls, OpenPort};
+use table::{Desertion, PortTable};
+pub(super) use word::{Notice, Word};
 
-use crate::engine::envelope::RANK_BITS;
-use crate::engine::inbox::matching::Pattern;
+use super::envelope::Envelope;
+use super::inbox::matching::{Inbound, Pattern};
 use crate::error::Error;
 use crate::ids::{Context, PeerId};
+use crate::peers::PeerTable;
 
-/// What the messages of a context are for. One-sided communication (`Window`), and locks, file
-/// pointers and the making of new jobs (`Service`), come here when they come.
-#[derive(Clone, Debug)]
-pub enum Port {
-    /// Messages that receives match: those of a communicator.
-    Matching {
-        /// Its processes, by rank. Those of this side of an inter-communicator are the last ones.
-        members: Arc<[PeerId]>,
-        /// How many of them, the first ones, may send point-to-point messages to this process.
-        senders: usize,
-    },
-}
-
-impl Port {
-    /// The port of an intra-communicator of these processes.
-    #[must_use]
-    pub fn among(members: Arc<[PeerId]>) -> Self {
-        let senders = members.len();
-        Self::Matching { members, senders }
-    }
-}
-
-/// A process has lost a peer. It completes no collective operation that both take part in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Desertion {
-    pub(crate) by: PeerId,
-    pub(crate) lost: PeerId,
-}
-
-/// So many closed ports are looked at each time.
-const FEW_CLOSED: usize = 32;
-
-/// The open ports, and those that are closed but may still be looked at.
+/// The ports of a process, what is on its way to them, and what has failed.
 #[derive(Debug, Default)]
-struct Table {
-    ports: BTreeMap<Context, Entry>,
-    /// The program has freed these communicators; receives may still be posted.
-    closed: BTreeSet<Context>,
-    /// How many of the closed ones were in use at the last sweep.
-    used: usize,
-    /// Which collectives are over.
-    given_up: BTreeMap<Calls, GivenUp>,
-}
-
-/// A port, and how many collectives its communicator has begun here.
-#[derive(Debug)]
-struct Entry {
-    port: Port,
-    begun: Arc<Begun>,
-}
-
-/// How many collectives a communicator has begun here.
-#[derive(Debug, Default)]
-struct Begun {
-    blocking: AtomicU32,
-    nonblocking: AtomicU32,
-}
-
-/// Nonblocking collectives whose numbers in the source of an envelope differ.
-const NUMBERS: u32 = 1 << (u32::BITS - RANK_BITS);
-
-/// The collectives whose messages match only each other: the blocking ones of a communicator, a
-/// nonblocking one, or a persistent one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Calls {
-    /// Of their messages.
-    pub context: Context,
-    /// Of a nonblocking one, in its place in the source of an envelope; otherwise 0.
-    pub number: u32,
-}
-
-impl Calls {
-    /// Those whose messages have this context and source.
-    pub(crate) fn of(context: Context, source: Option<u32>) -> Self {
-        let number = source.map_or(0, |source| source >> RANK_BITS << RANK_BITS);
-        Self { context, number }
-    }
-}
-
-/// Some collectives are over.
-#[derive(Clone, Debug)]
-pub(crate) struct GivenUp {
-    /// From this call on. Persistent collectives are not counted: it is 0.
-    pub(crate) from: u32,
-    pub(crate) why: Error,
-}
-
-/// The ports of a process, by the context of the point-to-point messages: it stands for all that
-/// belong to the same communicator.
-///
-/// The table has a lock of its own, so that a communicator may be dropped whether or not the lane
-/// is locked. A thread that takes both locks takes the lane's first.
-#[derive(Debug, Default)]
-pub(crate) struct Ports {
-    table: Mutex<Table>,
+pub(super) struct Ports {
+    table: Arc<PortTable>,
+    door: Door,
+    /// The losses that other processes have reported of peers that are not lost here.
+    desertions: Vec<Desertion>,
+    /// A peer is lost, or the collectives of a communicator have failed: some receives and sends
+    /// may never be matched.
+    has_failures: bool,
 }
 
 impl Ports {
-    pub(crate) fn open(self: &Arc<Self>, context: Context, port: Port) -> OpenPort {
-        let context = context.point_to_point();
-        let begun = Arc::<Begun>::default();
-        let counted = Arc::clone(&begun);
-        let entry = Entry {
-            port,
-            begun: counted,
-        };
-        let mut table = self.table.lock();
-        table.ports.insert(context, entry);
-        table.closed.remove(&context);
-        drop(table);
-        let ports = Arc::clone(self);
-        OpenPort {
-            ports,
-            context,
-            begun,
-        }
+    /// Opens `port` for `context`; one of a communicator for all of its contexts.
+    pub(super) fn open(&mut self, context: Context, port: Port) -> OpenPort {
+        self.door.forget(context);
+        self.table.open(context, port)
     }
 
-    /// Forgets the closed ports that nothing `uses` any more. Of many it looks again only when they
-    /// are twice as many as were left, so each costs a few looks, however many there are. Returns
-    /// how many it looked at; open ones are not among them.
-    pub(crate) fn sweep(&self, mut uses: impl FnMut(Context) -> bool) -> usize {
-        let Table {
-            ports,
-            closed,
-            used,
-            given_up: _,
-        } = &mut *self.table.lock();
-        if closed.len() > FEW_CLOSED && closed.len() <= 2 * *used {
-            return 0;
-        }
-        let looked_at = closed.len();
-        closed.retain(|&context| {
+    /// Forgets the closed ports that nothing `uses` any more. Returns them.
+    pub(super) fn sweep(&self, uses: impl Fn(Context) -> bool) -> Vec<Context> {
+        let mut gone = Vec::new();
+        self.table.sweep(|context| {
             let is_used = uses(context);
             if !is_used {
-                ports.remove(&context);
+                gone.push(context);
             }
             is_used
         });
-        *used = closed.len();
-        looked_at
+        gone
     }
 
-    /// The first of `lost` without which nothing may ever fit `pattern`.
-    ///
-    /// That is the source that it names. Without one it is any process of the communicator. It is
-    /// also any in a collective operation, which all processes must carry on: a process that is not
-    /// lost may have given up because of the lost one.
-    ///
-    /// Nothing is known of a context that leads nowhere, so each lost peer may be the one.
-    pub(crate) fn lost_member(&self, pattern: &Pattern, lost: &[PeerId]) -> Option<PeerId> {
-        let table = self.table.lock();
-        let entry = table.ports.get(&pattern.context.point_to_point());
-        let Some(Port::Matching { members, senders }) = entry.map(|entry| &entry.port) else {
-            return lost.first().copied();
-        };
-        let is_awaited = |peer: &PeerId| match pattern.source {
-            Some(rank) if !pattern.context.is_collective() => {
-                members.get(rank as usize) == Some(peer)
-            }
-            _ if pattern.context.is_collective() => members.contains(peer),
-            _ => members.iter().take(*senders).any(|sender| sender == peer),
-        };
-        lost.iter().copied().find(is_awaited)
+    /// The number of the last collective of this context that has begun here; 0 of persistent ones.
+    pub(super) fn calls(&self, context: Context) -> u32 {
+        self.table.calls(context)
     }
 
-    /// These collectives are over: the process `by` completes none from the call `from` on. Returns
-    /// all members; `None` if `by` is none of them, or if the collectives were over before.
-    pub(crate) fn give_up(
-        &self,
+    /// The members of the communicator of this context, by rank.
+    pub(super) fn members(&self, context: Context) -> Option<Arc<[PeerId]>> {
+        self.table.members(context)
+    }
+
+    /// The contexts of at most `most` communicators, the oldest first.
+    pub(super) fn contexts(&self, most: usize) -> Vec<Context> {
+        self.table.contexts(most)
+    }
+
+    #[cfg(all(test, feature = "sim"))]
+    pub(super) fn len(&self) -> usize {
+        self.table.len()
+    }
+}
+
+/// Failures.
+impl Ports {
+    /// Returns true if some receives and sends may never be matched.
+    #[inline]
+    pub(super) fn has_failures(&self) -> bool {
+        self.has_failures
+    }
+
+    /// A peer is lost.
+    pub(super) fn lose(&mut self, peer: PeerId) {
+        self.has_failures = true;
+        self.desertions.retain(|it| it.lost != peer);
+        self.door.lose(peer);
+    }
+
+    /// Returns true if nothing may ever fit `pattern` without this peer.
+    pub(super) fn needs(&self, pattern: &Pattern, peer: PeerId) -> bool {
+        self.table.lost_member(pattern, &[peer]).is_some()
+    }
+
+    /// The process `by` reports that it has lost `lost`. Returns false if that is known.
+    pub(super) fn note_desertion(&mut self, by: PeerId, lost: PeerId) -> bool {
+        let desertion = Desertion { by, lost };
+        let is_new = !self.desertions.contains(&desertion);
+        if is_new {
+            self.desertions.push(desertion);
+            self.has_failures = true;
+        }
+        is_new
+    }
+
+    /// Returns true if no collective of this context can be completed since `by` has lost `lost`.
+    pub(super) fn is_deserted(&self, context: Context, by: PeerId, lost: PeerId) -> bool {
+        let desertion = Desertion { by, lost };
+        self.table.desertion(context, &[desertion]).is_some()
+    }
+
+    /// These collectives are over: `by` completes none any more from a call on. Returns the members
+    /// of the communicator; `None` if that is no news.
+    pub(super) fn give_up(
+        &mut self,
         calls: Calls,
         by: PeerId,
         what: &GivenUp,
     ) -> Option<Arc<[PeerId]>> {
-        let table = &mut *self.table.lock();
-        let communicator = calls.context.point_to_point();
-        let Port::Matching { members, .. } = &table.ports.get(&communicator)?.port;
-        let is_open = !table.closed.contains(&communicator);
-        if !is_open || !members.contains(&by) || !table.is_news(calls, what.from) {
+        let members = self.table.give_up(calls, by, what)?;
+        self.has_failures = true;
+        Some(members)
+    }
+
+    /// The call `from` begins, with the number of an earlier one that may have failed.
+    pub(super) fn renew(&self, calls: Calls, from: u32) {
+        if self.has_failures {
+            self.table.renew(calls, from);
+        }
+    }
+
+    /// Why nothing may ever fit `pattern`, if that is so.
+    #[cold]
+    pub(super) fn failure(&self, pattern: &Pattern, peers: &PeerTable) -> Option<Error> {
+        if let Some(lost) = self.table.lost_member(pattern, peers.lost()) {
+            return Some(peers.error(lost));
+        }
+        if !pattern.context.is_collective() {
             return None;
         }
-        table.given_up.insert(calls, what.clone());
-        Some(Arc::clone(members))
-    }
-
-    /// Why the present one of these collectives is over, if it is.
-    pub(crate) fn given_up(&self, calls: Calls) -> Option<Error> {
-        let table = self.table.lock();
-        let GivenUp { from, why } = table.given_up.get(&calls)?;
-        let is_reached = *from <= table.calls(calls.context);
-        is_reached.then(|| why.clone())
-    }
-
-    /// The call `from` begins, which has the number of an earlier one.
-    pub(crate) fn renew(&self, calls: Calls, from: u32) {
-        let given_up = &mut self.table.lock().given_up;
-        given_up.retain(|it, what| *it != calls || what.from >= from);
-    }
-
-    /// The number of the last collective of this context that has begun here; 0 of persistent ones.
-    pub(crate) fn calls(&self, context: Context) -> u32 {
-        self.table.lock().calls(context)
-    }
-
-    /// The members of the communicator of this context, by rank.
-    pub(crate) fn members(&self, context: Context) -> Option<Arc<[PeerId]>> {
-        let table = self.table.lock();
-        let entry = table.ports.get(&context.point_to_point())?;
-        let Port::Matching { members, .. } = &entry.port;
-        Some(Arc::clone(members))
-    }
-
-    /// The contexts of at most `most` open ports, the oldest first.
-    pub(crate) fn contexts(&self, most: usize) -> Vec<Context> {
-        let table = self.table.lock();
-        let open = table.ports.keys().filter(|it| !table.closed.contains(it));
-        open.take(most).copied().collect()
-    }
-
-    /// The first of `desertions` that leaves a collective operation of this context incomplete:
-    /// both the deserter and the peer that it has lost are members.
-    pub(crate) fn desertion(
-        &self,
-        context: Context,
-        desertions: &[Desertion],
-    ) -> Option<Desertion> {
-        let table = self.table.lock();
-        let Port::Matching { members, .. } = &table.ports.get(&context.point_to_point())?.port;
-        let concerns = |it: &&Desertion| members.contains(&it.by) && members.contains(&it.lost);
-        desertions.iter().find(concerns).copied()
-    }
-
-    #[cfg(all(test, feature = "sim"))]
-    pub(crate) fn len(&self) -> usize {
-        self.table.lock().ports.len()
+        let calls = Calls::of(pattern.context, pattern.source);
+        if let Some(why) = self.table.given_up(calls) {
+            return Some(why);
+        }
+        let desertion = self.table.desertion(pattern.context, &self.desertions)?;
+        Some(peers.error(desertion.lost))
     }
 }
 
-/// A port that is open. When it is dropped the port closes: receives that are posted then may still
-/// get their message.
-#[derive(Debug)]
-pub struct OpenPort {
-    ports: Arc<Ports>,
-    context: Context,
-    begun: Arc<Begun>,
-}
-
-impl OpenPort {
-    /// Counts a blocking collective that begins. One thread at a time does, as MPI requires of
-    /// programs (MPI 5.0, 6.14); of one that does not the count is merely wrong.
+/// The door.
+impl Ports {
+    /// Returns true if a port is to be served.
     #[inline]
-    pub fn count_call(&self) {
-        count(&self.begun.blocking);
+    pub(super) fn has_visits(&self) -> bool {
+        !self.door.is_idle()
     }
 
-    /// Counts a nonblocking collective that begins. Returns its number: the first one is 1.
-    pub fn count_nonblocking_call(&self) -> u32 {
-        count(&self.begun.nonblocking)
+    /// A message comes that no receive matches. All that came before it is served.
+    pub(super) fn come(
+        &mut self,
+        (from, envelope): (PeerId, &Envelope),
+        inbound: Inbound,
+        len: u64,
+    ) -> Comer {
+        self.door.come((from, envelope), inbound, len)
     }
 
-    /// The number of the last blocking collective that has begun.
-    #[must_use]
-    pub fn present_call(&self) -> u32 {
-        self.begun.blocking.load(Ordering::Relaxed)
-    }
-}
-
-#[inline]
-fn count(calls: &AtomicU32) -> u32 {
-    let number = calls.load(Ordering::Relaxed).wrapping_add(1);
-    calls.store(number, Ordering::Relaxed);
-    number
-}
-
-impl Table {
-    fn calls(&self, context: Context) -> u32 {
-        let communicator = context.point_to_point();
-        let begun = self.ports.get(&communicator).map(|entry| &entry.begun);
-        begun.map_or(0, |begun| match context == communicator.collective() {
-            true => begun.blocking.load(Ordering::Relaxed),
-            false => begun.nonblocking.load(Ordering::Relaxed),
-        })
+    /// A head is complete.
+    pub(super) fn note_head(&mut self, head: Head) {
+        self.door.note_head(head);
     }
 
-    /// Returns true if it was not known that these calls are over from the call `from` on. Blocking
-    /// ones are over for good: the first call that fails counts. Of nonblocking ones each has a
-    /// number: the last call that has it counts, and none that has ended here.
-    fn is_news(&self, calls: Calls, from: u32) -> bool {
-        let known = self.given_up.get(&calls).map(|known| known.from);
-        if calls.context == calls.context.point_to_point().nonblocking() {
-            let has_ended = from != 0 && from.saturating_add(NUMBERS) <= self.calls(calls.context);
-            !has_ended && known.is_none_or(|known| known < from)
-        } else {
-            known.is_none_or(|known| from < known)
+    /// A body has landed.
+    pub(super) fn note_body(&mut self, body: Announced) {
+        self.door.note_body(body);
+    }
+
+    /// Serves what has come, in this order. Appends what is to be done then to `errands`.
+    #[cold]
+    pub(super) fn serve(&mut self, errands: &mut Vec<Errand>) {
+        while let Some(visit) = self.door.next() {
+            match visit {
+                Visit::Head(head) => self.serve_head(&head, errands),
+                Visit::Landed(name, len) => {
+                    let mut effects = Effects::new(name.context);
+                    self.table.with_guest(name.context, |guest| {
+                        guest.landed(name.from, name.number, len, &mut effects);
+                    });
+                    effects.append_to(errands);
+                }
+                Visit::Lost(peer) => {
+                    for context in self.table.of_guests() {
+                        let mut effects = Effects::new(context);
+                        let lose = |guest: &mut dyn Guest| guest.lost(peer, &mut effects);
+                        self.table.with_guest(context, lose);
+                        effects.append_to(errands);
+                    }
+                }
+            }
         }
     }
-}
 
-impl Drop for OpenPort {
-    fn drop(&mut self) {
-        let mut table = self.ports.table.lock();
-        table.closed.insert(self.context);
-        let is_other = |calls: &Calls| calls.context.point_to_point() != self.context;
-        table.given_up.retain(|calls, _| is_other(calls));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn open(ports: &Arc<Ports>, number: u32) -> OpenPort {
-        let members = [PeerId(0)].into();
-        let context = Context(Context::FIRST_FREE.0 + number * Context::EACH);
-        ports.open(context, Port::among(members))
-    }
-
-    #[test]
-    fn to_open_a_port_looks_at_no_open_one_and_at_each_closed_one_a_few_times() {
-        const PORTS: u32 = 1000;
-        let ports = Arc::new(Ports::default());
-        let mut looked_at = 0;
-        let mut is_open = Vec::new();
-        for number in 0..PORTS {
-            looked_at += ports.sweep(|_| true);
-            is_open.push(open(&ports, number));
+    fn serve_head(&mut self, head: &Head, errands: &mut Vec<Errand>) {
+        let context = head.envelope().context;
+        if context == Context::SERVICE {
+            // What is no word is nonsense from the network.
+            let word = Word::decode(head);
+            errands.extend(word.map(|word| Errand::Word(head.from(), word)));
+            return;
         }
-        assert_eq!(looked_at, 0, "all are open");
-        // Receives are still posted for every one that is freed.
-        for (number, freed) in (PORTS..).zip(is_open) {
-            drop(freed);
-            looked_at += ports.sweep(|_| true);
-            drop(open(&ports, number));
+        let mut effects = Effects::new(context);
+        let serve = |guest: &mut dyn Guest| guest.head(head, &mut effects);
+        let area = self.table.with_guest(context, serve).flatten();
+        if let Some(landing) = self.door.note_served(head, area) {
+            errands.push(Errand::Land(landing.inbound, landing.place));
         }
-        assert!(looked_at <= 4 * 2 * PORTS as usize, "{looked_at} looks");
-        let table = ports.table.lock();
-        assert_eq!(table.ports.len(), 2 * PORTS as usize, "all are in use");
-    }
-
-    #[test]
-    fn a_closed_port_is_forgotten_when_nothing_uses_it() {
-        let ports = Arc::new(Ports::default());
-        let (first, second) = (open(&ports, 0), open(&ports, 1));
-        let used = first.context;
-        drop((first, second));
-        ports.sweep(|context| context == used);
-        let left: Vec<Context> = ports.table.lock().ports.keys().copied().collect();
-        assert_eq!(left, [used]);
+        effects.append_to(errands);
     }
 }

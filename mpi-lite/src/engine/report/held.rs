@@ -6,11 +6,11 @@
 use std::collections::BTreeMap;
 
 use crate::boot::state::{HeldMessage, LISTED_MAX, MessageKind, Partitions, RankState};
-use crate::engine::Engine;
 use crate::engine::envelope::Envelope;
 use crate::engine::inbox::matching::{Body, UnexpectedMessage};
-use crate::engine::lane::Lane;
-use crate::engine::requests::channel::{Channel, Header, is_partition};
+use crate::engine::lane::View;
+use crate::engine::report::describe::Description;
+use crate::engine::requests::{Header, Partitioned, is_partition};
 use crate::ids::Context;
 
 /// Partitions by context, sender and number: their bytes.
@@ -34,8 +34,8 @@ impl List {
 }
 
 impl Loose {
-    fn of(lane: &Lane) -> Self {
-        let messages = lane.delivery.unexpected.iter();
+    fn of(view: View<'_>) -> Self {
+        let messages = view.unexpected().iter();
         let partitions = messages.filter_map(|message| {
             let envelope = &message.envelope;
             let name = (envelope.context, envelope.rank(), number(envelope)?);
@@ -90,15 +90,15 @@ fn header(message: &UnexpectedMessage) -> Option<Header> {
     }
 }
 
-impl Engine {
+impl Description<'_> {
     /// What the lane holds that nobody has received.
-    pub(crate) fn describe_lane(&self, lane: &Lane) -> RankState {
-        let mut loose = Loose::of(lane);
+    pub(crate) fn unreceived(self) -> RankState {
+        let mut loose = Loose::of(self.view());
         let mut list = List::default();
-        let messages = lane.delivery.unexpected.iter();
+        let messages = self.view().unexpected().iter();
         for message in messages.filter(|message| number(&message.envelope).is_none()) {
             let is_with_sender = matches!(message.body, Body::Held(_));
-            let mut held = self.held(lane, (&message.envelope, message.len), is_with_sender);
+            let mut held = self.held((&message.envelope, message.len), is_with_sender);
             if let Some(header) = header(message) {
                 let of = (message.envelope.context, message.envelope.rank());
                 held.kind = MessageKind::Partitioned(loose.take(of, header));
@@ -106,7 +106,7 @@ impl Engine {
             }
             list.push(held);
         }
-        for held in lane.partitions_of_receives(&mut loose) {
+        for held in self.partitions_of_receives(&mut loose) {
             list.push(held);
         }
         // Their receives have been freed.
@@ -114,29 +114,22 @@ impl Engine {
             list.push(HeldMessage {
                 bytes,
                 kind: MessageKind::Partitioned(Partitions { ready, all: 0 }),
-                ..lane.partitioned((context, source), None)
+                ..self.partitioned((context, source), None)
             });
         }
         RankState {
             unexpected: list.listed,
             unexpected_left_out: list.left_out,
-            awaited: lane.awaited_beside(),
+            awaited: self.awaited_beside(),
             ..RankState::default()
         }
     }
-}
 
-impl Lane {
     /// The partitions that wait for receives which have matched their send and are not started.
-    fn partitions_of_receives(&self, loose: &mut Loose) -> Vec<HeldMessage> {
-        let receives = self.delivery.requests.table.iter().filter_map(|operation| {
-            let whole = operation.rare.as_ref()?.whole.as_ref()?;
-            match whole.channel.as_ref()? {
-                Channel::Receive {
-                    receive,
-                    header: Some(header),
-                    ..
-                } => Some((receive, *header)),
+    fn partitions_of_receives(self, loose: &mut Loose) -> Vec<HeldMessage> {
+        let receives = self.view().requests().iter().filter_map(|operation| {
+            match operation.whole()?.partitioned()? {
+                Partitioned::Receive(receive, Some(header)) => Some((receive, header)),
                 _ => None,
             }
         });
@@ -154,7 +147,7 @@ impl Lane {
 
     /// A partitioned message.
     pub(crate) fn partitioned(
-        &self,
+        self,
         (context, source): (Context, u32),
         tag: Option<i32>,
     ) -> HeldMessage {
@@ -165,14 +158,14 @@ impl Lane {
             bytes: 0,
             is_with_sender: false,
             collective: String::new(),
-            kind: context.kind(),
+            kind: context.message_kind(),
         }
     }
 }
 
 impl Context {
     /// What its messages are.
-    pub(crate) fn kind(self) -> MessageKind {
+    pub(crate) fn message_kind(self) -> MessageKind {
         if self.is_partitioned() {
             MessageKind::Partitioned(Partitions::default())
         } else if self.is_of_groups() {

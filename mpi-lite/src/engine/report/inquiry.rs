@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::boot::Asked;
 use crate::boot::state::RankState;
 use crate::clock::Instant;
-use crate::engine::Engine;
+use crate::engine::report::question::Report;
 
 /// The threads of a process have this long to describe themselves: threads that are not known to
 /// wait, and those that are. A machine that is busy wakes them late.
@@ -93,22 +93,22 @@ impl Inquiry {
     }
 
     /// Does what is due.
-    pub(crate) fn step(&mut self, engine: &Engine) {
+    pub(crate) fn step(&mut self, report: Report<'_>) {
         if self.is_gone {
             return;
         }
-        let now = engine.clock.now();
-        self.report(engine, now);
+        let now = report.now();
+        self.tell(report, now);
         if let Some(open) = self.open {
-            self.answer(engine, open, now);
+            self.answer(report, open, now);
         } else if core::mem::take(&mut self.has_more) {
-            self.take(engine, now);
+            self.take(report, now);
         }
     }
 
     /// Reports that the program is blocked, or no longer.
-    fn report(&mut self, engine: &Engine, now: Instant) {
-        let since = engine.waits.since();
+    fn tell(&mut self, report: Report<'_>, now: Instant) {
+        let since = report.waits().since();
         if self.reported.is_some() && self.reported != since && self.launcher.resumed() {
             self.reported = None;
         }
@@ -121,11 +121,11 @@ impl Inquiry {
         }
     }
 
-    fn take(&mut self, engine: &Engine, now: Instant) {
+    fn take(&mut self, report: Report<'_>, now: Instant) {
         match self.launcher.take() {
             Asked::Question(question) => {
-                engine.ask(question);
-                let is_blocked = engine.waits.since().is_some();
+                report.ask(question);
+                let is_blocked = report.waits().since().is_some();
                 let until = now.plus(match is_blocked {
                     true => WINDOW_OF_BLOCKED,
                     false => WINDOW,
@@ -138,12 +138,12 @@ impl Inquiry {
         }
     }
 
-    fn answer(&mut self, engine: &Engine, open: Open, now: Instant) {
-        if now < open.until && !engine.have_all_answered() {
-            return engine.call_followers();
+    fn answer(&mut self, report: Report<'_>, open: Open, now: Instant) {
+        if now < open.until && !report.have_all_answered() {
+            return report.call_followers();
         }
         self.open = None;
         self.has_more = true;
-        self.launcher.answer(open.question, engine.close_question());
+        self.launcher.answer(open.question, report.close_question());
     }
 }

@@ -1,7 +1,7 @@
 //! What a program leaves behind when it finalizes.
 
 use crate::engine::envelope::Envelope;
-use crate::engine::requests::channel::is_partition;
+use crate::engine::requests::is_partition;
 use crate::ids::Context;
 
 /// What a program left behind when it finalized.
@@ -46,6 +46,11 @@ pub struct CollectiveLeft {
 }
 
 impl Leftovers {
+    /// Notes how many requests were neither completed nor freed.
+    pub(crate) fn note_requests(&mut self, requests: usize) {
+        self.requests = requests as u64;
+    }
+
     /// Counts a message that nobody will receive. `unwaited` are the communicators of the
     /// collectives that this process has begun and not completed.
     #[cold]

@@ -1,13 +1,24 @@
 //! What a process reports about itself: to a tool, at its end, and if the job hangs.
 
-pub(crate) mod describe;
-pub(crate) mod held;
-pub(crate) mod inquiry;
-pub(crate) mod leftovers;
-pub(crate) mod observer;
-pub(crate) mod question;
+mod describe;
+mod held;
+mod inquiry;
+mod leftovers;
+mod observer;
+mod question;
 #[cfg(test)]
 mod question_tests;
-pub(crate) mod threads;
-pub(crate) mod unheard;
-pub(crate) mod waits;
+mod threads;
+mod unheard;
+mod waits;
+
+pub(super) use describe::Description;
+pub use inquiry::Launcher;
+pub(super) use inquiry::{Inquiry, LOOK, PACE};
+pub use leftovers::{CollectiveLeft, Leftovers, MessageLeft};
+pub(super) use observer::Watch;
+pub use observer::{CollectiveEvent, Event, MessageEvent, MessageStep, Observer};
+pub use question::Report;
+pub(super) use unheard::UnheardPeers;
+pub(super) use waits::{Blockage, Describe, LONG, Waits};
+pub use waits::{NameOfTag, Program, Subject};

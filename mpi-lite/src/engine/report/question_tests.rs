@@ -18,7 +18,8 @@ use crate::engine::inbox::matching::Pattern;
 use crate::engine::ports::Port;
 use crate::engine::report::inquiry::Launcher;
 use crate::engine::report::waits::Subject;
-use crate::engine::waiting::ticker::Ticker;
+use crate::engine::waiting::Ticker;
+use crate::engine::waiting::doorbell;
 use crate::engine::{Engine, Lane, OpenPort, ReceivePlan, SendPlan, WaitPolicy};
 use crate::ids::{Context, Mode, PeerId};
 use crate::transport::{Link, Links, Loopback};
@@ -72,7 +73,7 @@ fn send(engine: &Engine, tag: i32, mode: Mode) {
     };
     let sent = engine.with(|lane| lane.send(&plan));
     assert!(sent.is_ok());
-    engine.ring();
+    engine.waiting().ring();
 }
 
 fn waits_for(tag: i32) -> Operation {
@@ -89,13 +90,13 @@ fn waits_for(tag: i32) -> Operation {
 fn answers_of(engine: &Engine, threads: usize) -> RankState {
     let clock = Clock::start();
     for question in 1.. {
-        engine.ask(question);
+        engine.report().ask(question);
         let begin = clock.now();
         while clock.now().since(begin) < Duration::from_millis(50) {
-            engine.call_followers();
+            engine.report().call_followers();
             thread::yield_now();
         }
-        let state = engine.close_question();
+        let state = engine.report().close_question();
         if state.threads.len() == threads {
             return state;
         }
@@ -127,7 +128,7 @@ fn each_thread_that_waits_describes_itself_and_waits_on() {
             send(&engine, tag, Mode::Standard);
         }
     });
-    assert_eq!(engine.waits.since(), None);
+    assert_eq!(engine.waiting().waits().since(), None);
 }
 
 #[test]
@@ -158,7 +159,10 @@ fn a_send_that_nobody_receives_is_what_its_thread_waits_for() {
     let (engine, _port) = engine_with(WaitPolicy::BLOCKING);
     send(&engine, 5, Mode::Synchronous);
     let mut thread = ThreadState::default();
-    engine.with(|lane| engine.describe_subject(lane, &Subject::AllSent, &mut thread));
+    engine.with(|lane| {
+        let description = engine.waiting().describe(lane);
+        description.enter(&Subject::AllSent, &mut thread);
+    });
     let sent = Operation::Send {
         context: Context::WORLD.0,
         dest: ME,
@@ -190,7 +194,7 @@ fn of_many_requests_the_first_few_unfinished_ones_are_listed_and_the_rest_is_cou
     let mut thread = ThreadState::default();
     engine.with(|lane| {
         let subject = Subject::some_of(lane, &requests[..], EndsWith::Any);
-        engine.describe_subject(lane, &subject, &mut thread);
+        engine.waiting().describe(lane).enter(&subject, &mut thread);
     });
     assert_eq!(thread.ends_with, EndsWith::Any);
     assert_eq!(thread.operations.len() as u64 + thread.left_out, 1000);
@@ -258,7 +262,7 @@ impl Launcher for Tape {
 fn a_process_reports_that_it_is_blocked_once_and_that_it_goes_on() {
     for policy in [WaitPolicy::BLOCKING, WaitPolicy::SPINNING] {
         let (engine, _port) = engine_with(policy);
-        let doorbell = crate::engine::doorbell().expect("a descriptor");
+        let doorbell = doorbell().expect("a descriptor");
         let (ask, questions) = channel();
         let (said, heard) = channel();
         let bell = doorbell.try_clone().expect("a descriptor");

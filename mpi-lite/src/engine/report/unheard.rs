@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::peers::PeerTable;
 use crate::transport::{Hindrance, PeerId, Unheard};
 
 /// How long a peer may leave all packets unanswered before the warning, if it does not count as
@@ -28,8 +29,38 @@ impl UnheardPeers {
         }
     }
 
+    /// Returns the warning of a peer that has never answered, if the user must be warned of it.
+    pub(crate) fn warning(&mut self, unheard: &Unheard, peers: &PeerTable) -> Option<String> {
+        self.is_news(unheard).then(|| self.line(unheard, peers))
+    }
+
+    fn line(&self, unheard: &Unheard, peers: &PeerTable) -> String {
+        let name = |peer| format!("rank {} on host {}", peers.rank(peer), peers.host(peer));
+        let (me, other) = (name(peers.me()), name(unheard.peer));
+        let carrier = unheard.carrier;
+        let at = unheard.address;
+        let at = at.map_or_else(String::new, |at| format!(" at {at} ({carrier})"));
+        let seconds = unheard.waited.as_secs();
+        let rest = self.rest();
+        match &unheard.hindrance {
+            Some(Hindrance::Refusal(refusal)) => format!(
+                "mpi-lite: {me}: cannot send to {other}{at} for {seconds} s: {refusal} \
+                 (--interface chooses another network); this rank goes on trying{rest}"
+            ),
+            Some(Hindrance::BadNetwork(network)) => format!(
+                "mpi-lite: {me}: no answer yet from {other}{at} for {seconds} s: does --net \
+                 {network} let any through? This rank goes on trying{rest}"
+            ),
+            None => format!(
+                "mpi-lite: {me}: no answer yet from {other}{at} for {seconds} s: does a firewall \
+                 let only ssh through? Open {carrier} between the hosts (--port-range LOW-HIGH \
+                 chooses the ports, --interface another network); this rank goes on trying{rest}"
+            ),
+        }
+    }
+
     /// Returns true if the user must be warned of a peer: once, and of a few peers only.
-    pub(crate) fn is_news(&mut self, unheard: &Unheard) -> bool {
+    fn is_news(&mut self, unheard: &Unheard) -> bool {
         let is_refused = matches!(unheard.hindrance, Some(Hindrance::Refusal(_)));
         let is_time = is_refused || unheard.waited >= self.patience;
         let is_news = is_time && self.named.len() < LINES && !self.named.contains(&unheard.peer);
@@ -40,7 +71,7 @@ impl UnheardPeers {
     }
 
     /// Returns the end of the last line: that there may be more.
-    pub(crate) fn rest(&self) -> &'static str {
+    fn rest(&self) -> &'static str {
         if self.named.len() < LINES {
             return "";
         }

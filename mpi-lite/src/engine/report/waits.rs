@@ -11,13 +11,13 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use crate::boot::state::{
-    CommunicatorState, EndsWith, FailedCall, LISTED_MAX, RankState, ThreadState,
+    CommunicatorState, EndsWith, FailedCall, LISTED_MAX, RankState, THREADS_MAX, ThreadState,
 };
 use crate::clock::Instant;
 use crate::engine::inbox::matching::Pattern;
 use crate::engine::lane::Lane;
-use crate::engine::requests::operation::CompletionState;
-use crate::engine::requests::request::{Array, Request};
+use crate::engine::requests::CompletionState;
+use crate::engine::requests::{Array, Request};
 use crate::ids::Context;
 
 /// A thread that does not sleep says that it is blocked after this time.
@@ -81,7 +81,7 @@ impl Subject {
 
     pub(crate) fn some_of(lane: &Lane, requests: impl Array, ends_with: EndsWith) -> Self {
         let is_pending = |request: &Request| {
-            let state = lane.delivery.requests.state(*request);
+            let state = lane.view().requests().state(*request);
             matches!(state, Ok(CompletionState::Pending))
         };
         let mut unfinished = requests.iter().flatten().filter(is_pending);
@@ -98,19 +98,28 @@ impl Subject {
 pub(crate) struct Waits {
     /// Since when nothing has come for the thread that takes turns and has looked in vain for long;
     /// one nanosecond later, so that 0 is none.
-    pub(crate) since: AtomicU64,
+    since: AtomicU64,
     /// The number of the question that is open; 0 is none.
-    pub(crate) question: AtomicU32,
+    question: AtomicU32,
     /// The answers to it, by thread.
-    pub(crate) answers: Mutex<Vec<(i32, ThreadState)>>,
+    answers: Mutex<Vec<(i32, ThreadState)>>,
     /// What the lane held when the last of them answered: a thread that does not sleep keeps the
     /// lane to itself.
-    pub(crate) held: Mutex<RankState>,
-    pub(crate) program: OnceLock<&'static dyn Program>,
-    pub(crate) name_of_tag: OnceLock<NameOfTag>,
+    held: Mutex<RankState>,
+    program: OnceLock<&'static dyn Program>,
+    name_of_tag: OnceLock<NameOfTag>,
 }
 
 impl Waits {
+    /// The first one stays.
+    pub(crate) fn set_program(&self, program: &'static dyn Program) {
+        let _ = self.program.set(program);
+    }
+
+    pub(crate) fn name_collectives_by(&self, name: NameOfTag) {
+        let _ = self.name_of_tag.set(name);
+    }
+
     /// Since when a thread is blocked, if one is.
     pub(crate) fn since(&self) -> Option<Instant> {
         let since = self.since.load(Ordering::Relaxed);
@@ -124,6 +133,12 @@ impl Waits {
         question != 0 && question != blockage.answered
     }
 
+    /// Notes that nothing has come since then.
+    pub(crate) fn begin(&self, blockage: &mut Blockage, since: Instant) {
+        blockage.is_noted = true;
+        self.since.store(since.0 + 1, Ordering::Relaxed);
+    }
+
     /// Notes that something has come, or that the wait is over.
     #[inline]
     pub(crate) fn end(&self, blockage: &mut Blockage) {
@@ -131,6 +146,48 @@ impl Waits {
             blockage.is_noted = false;
             self.since.store(0, Ordering::Relaxed);
         }
+    }
+
+    /// Notes that the thread has answered the open question.
+    pub(crate) fn note_answer(&self, blockage: &mut Blockage) {
+        blockage.answered = self.question.load(Ordering::Relaxed);
+    }
+
+    /// Opens a question. Threads that sleep must be woken.
+    pub(crate) fn open(&self, question: u32) {
+        self.answers.lock().clear();
+        *self.held.lock() = RankState::default();
+        self.question.store(question, Ordering::SeqCst);
+    }
+
+    /// Returns true if the thread need not describe itself: it has answered, or so many have that
+    /// it is only counted, which is done here.
+    pub(crate) fn is_answered(&self, thread: i32) -> bool {
+        let mut answers = self.answers.lock();
+        let has_answered = answers.iter().any(|(answered, _)| *answered == thread);
+        let are_enough = answers.len() >= THREADS_MAX;
+        if are_enough && !has_answered {
+            answers.push((thread, ThreadState::default()));
+        }
+        has_answered || are_enough
+    }
+
+    /// Notes the answer of a thread, and what the lane held then.
+    pub(crate) fn answer(&self, (thread, state): (i32, ThreadState), held: RankState) {
+        *self.held.lock() = held;
+        self.answers.lock().push((thread, state));
+    }
+
+    /// How many threads have answered.
+    pub(crate) fn answers(&self) -> usize {
+        self.answers.lock().len()
+    }
+
+    /// Closes the question. Returns the answers, and what the lane held at the last of them.
+    pub(crate) fn close(&self) -> (Vec<(i32, ThreadState)>, RankState) {
+        self.question.store(0, Ordering::SeqCst);
+        let answers = core::mem::take(&mut *self.answers.lock());
+        (answers, core::mem::take(&mut *self.held.lock()))
     }
 
     pub(crate) fn program(&self) -> Option<&'static dyn Program> {
@@ -148,7 +205,7 @@ impl Waits {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Blockage {
     /// The last question that it has answered.
-    pub(crate) answered: u32,
+    answered: u32,
     /// It has written `Waits::since`.
-    pub(crate) is_noted: bool,
+    is_noted: bool,
 }

@@ -3,11 +3,7 @@
 
 use crate::data::{Area, Buffer};
 use crate::engine::envelope::Envelope;
-use crate::error::Error;
 use crate::ids::{Context, PeerId};
-
-/// The number of the header among the parts of a receive.
-pub(crate) const HEADER: u32 = u32::MAX;
 
 /// The bit that tells the tags of partitions from those of headers.
 const PARTITION: u32 = 1 << 31;
@@ -103,36 +99,4 @@ impl Header {
 /// Returns true if the message with this envelope is a partition.
 pub(crate) fn is_partition(envelope: &Envelope) -> bool {
     envelope.context.is_partitioned() && envelope.tag < 0
-}
-
-/// What a partitioned operation needs each time it is started.
-#[derive(Debug)]
-pub(crate) enum Channel {
-    Send {
-        send: PartitionedSend,
-        header: Header,
-    },
-    Receive {
-        receive: PartitionedReceive,
-        /// Known when the sender has made its request.
-        header: Option<Header>,
-        /// Why the operation fails at every start.
-        failure: Option<Error>,
-    },
-}
-
-impl Channel {
-    /// Lays down what a part of a receive has received in memory of its own.
-    pub(crate) fn lay_down(&self, number: u32, kept: &[u8]) {
-        if let Self::Receive {
-            receive,
-            header: Some(header),
-            ..
-        } = self
-            && !kept.is_empty()
-        {
-            let at = header.bytes * u64::from(number);
-            receive.area.write(at as usize, kept);
-        }
-    }
 }

@@ -7,11 +7,12 @@ use std::cell::RefCell;
 use crate::boot::state::EndsWith;
 use crate::engine::Engine;
 use crate::engine::lane::Lane;
-use crate::engine::report::waits::Subject;
+use crate::engine::report::Subject;
 use crate::engine::requests::operation::CompletionState;
 use crate::engine::requests::request::{Array, Completion, Request};
-use crate::engine::waiting::lock::Guard;
-use crate::engine::waiting::waiters::Until;
+use crate::engine::requests::table::Requests;
+use crate::engine::waiting::Guard;
+use crate::engine::waiting::Until;
 use crate::error::{Cause, Result};
 
 /// Receives how each operation of an array ended, in the order of the requests.
@@ -36,91 +37,57 @@ impl<F: FnMut(usize, Completion, bool)> Tell for F {
     }
 }
 
-impl Lane {
-    /// Returns how the request ended, if it did. It is gone or inactive then.
-    ///
-    /// # Errors
-    /// The request does not exist (any more).
-    #[inline(always)]
-    pub fn take(&mut self, request: Option<Request>) -> Result<Option<Completion>> {
-        match request {
-            Some(request) => self.delivery.requests.take(request),
-            None => Ok(Some(Completion::NOTHING)),
-        }
+/// The request, if waiting for any of several would wait for it.
+fn active(requests: &Requests, request: Option<Request>) -> Result<Option<Request>> {
+    match request {
+        Some(request) if !requests.is_inactive(request)? => Ok(Some(request)),
+        _ => Ok(None),
     }
+}
 
-    /// Returns how the request ended, if it did, and leaves it as it is. Source: MPI 5.0, 3.7.6.
-    ///
-    /// # Errors
-    /// The request does not exist (any more).
-    pub fn peek(&self, request: Option<Request>) -> Result<Option<Completion>> {
-        match request {
-            Some(request) => self.delivery.requests.peek(request),
-            None => Ok(Some(Completion::NOTHING)),
+/// Takes the first finished one. Returns `Any::NoneActive` if there is nothing to wait for.
+fn take_any(requests: &mut Requests, array: impl Array) -> Result<Any> {
+    let mut answer = Any::NoneActive;
+    for (index, request) in array.iter().enumerate() {
+        let Some(request) = active(requests, request)? else {
+            continue;
+        };
+        if let Some(completion) = requests.take(request)? {
+            return Ok(Any::Done(index, completion));
         }
+        answer = Any::NotYet;
     }
+    Ok(answer)
+}
 
-    /// Frees a request; an active operation goes on. Source: MPI 5.0, 3.7.3.
-    ///
-    /// # Errors
-    /// The request does not exist (any more), or is that of an active collective operation.
-    pub fn free(&mut self, request: Request) -> Result<()> {
-        self.delivery.requests.free(request)
-    }
-
-    /// Returns true if waiting for any of several would wait for this one: it is neither null nor
-    /// an inactive persistent request.
-    ///
-    /// # Errors
-    /// The request does not exist (any more).
-    pub fn is_active(&self, request: Option<Request>) -> Result<bool> {
-        match request {
-            Some(request) => Ok(!self.delivery.requests.is_inactive(request)?),
-            None => Ok(false),
-        }
-    }
-
-    /// Takes the first finished one. Returns `Any::NoneActive` if there is nothing to wait for.
-    fn take_any(&mut self, requests: impl Array) -> Result<Any> {
-        let mut answer = Any::NoneActive;
-        for (index, request) in requests.iter().enumerate() {
-            if !self.is_active(request)? {
-                continue;
-            }
-            if let Some(completion) = self.take(request)? {
-                return Ok(Any::Done(index, completion));
-            }
-            answer = Any::NotYet;
-        }
-        Ok(answer)
-    }
-
-    /// Takes all finished ones and returns how many; `None` if there is nothing to wait for.
-    fn take_some(
-        &mut self,
-        requests: impl Array,
-        tell: &mut impl FnMut(usize, Completion, bool),
-    ) -> Result<Option<usize>> {
-        let (mut active, mut finished, mut any_failed) = (0, 0, false);
-        for request in requests.iter() {
-            if let (true, Some(request)) = (self.is_active(request)?, request) {
-                let state = self.delivery.requests.state(request)?;
-                active += 1;
-                finished += usize::from(state != CompletionState::Pending);
-                any_failed |= state == CompletionState::Failed;
-            }
-        }
-        if finished > 0 {
-            for (index, request) in requests.iter().enumerate() {
-                if self.is_active(request)?
-                    && let Some(completion) = self.take(request)?
-                {
-                    tell(index, completion, any_failed);
+/// Takes all finished ones and returns how many; `None` if there is nothing to wait for.
+fn take_some(
+    requests: &mut Requests,
+    array: impl Array,
+    tell: &mut impl FnMut(usize, Completion, bool),
+) -> Result<Option<usize>> {
+    let (mut pending, mut finished, mut any_failed) = (0, 0, false);
+    for request in array.iter() {
+        if let Some(request) = active(requests, request)? {
+            match requests.state(request)? {
+                CompletionState::Pending => pending += 1,
+                state => {
+                    finished += 1;
+                    any_failed |= state == CompletionState::Failed;
                 }
             }
         }
-        Ok((active > 0).then_some(finished))
     }
+    if finished > 0 {
+        for (index, request) in array.iter().enumerate() {
+            if let Some(request) = active(requests, request)?
+                && let Some(completion) = requests.take(request)?
+            {
+                tell(index, completion, any_failed);
+            }
+        }
+    }
+    Ok((pending + finished > 0).then_some(finished))
 }
 
 /// Checks an array again and again until all its requests are finished. It looks at few requests
@@ -142,7 +109,7 @@ impl Sweep {
     /// Returns true if all are finished.
     #[inline(always)]
     fn is_over(&mut self, lane: &mut Lane, requests: impl Array) -> Result<bool> {
-        let before = core::mem::replace(&mut self.finished, lane.delivery.requests.finished());
+        let before = core::mem::replace(&mut self.finished, lane.requests().finished());
         // Checks even if nothing has happened: the array may name a request twice.
         if before != self.finished && self.finished < self.due {
             return Ok(false);
@@ -153,7 +120,7 @@ impl Sweep {
     fn go_on(&mut self, lane: &mut Lane, requests: impl Array) -> Result<bool> {
         while self.seen < requests.count() {
             if let Some(request) = requests.at(self.seen) {
-                match lane.delivery.requests.state(request)? {
+                match lane.requests().state(request)? {
                     CompletionState::Pending => {
                         if self.is_patient && self.due <= self.finished {
                             let pending = self.pending_in_a_row(lane, requests)?;
@@ -180,7 +147,7 @@ impl Sweep {
     fn pending_in_a_row(&self, lane: &Lane, requests: impl Array) -> Result<u64> {
         let mut pending = 0;
         for request in (self.seen..requests.count()).filter_map(|index| requests.at(index)) {
-            if lane.delivery.requests.state(request)? != CompletionState::Pending {
+            if lane.requests().state(request)? != CompletionState::Pending {
                 break;
             }
             pending += 1;
@@ -216,7 +183,7 @@ impl Sweep {
         for index in 0..requests.count() {
             let request = requests.at(index);
             let plain = match request {
-                Some(request) if !self.any_failed => lane.delivery.requests.take_plain(request),
+                Some(request) if !self.any_failed => lane.requests_mut().take_plain(request),
                 _ => None,
             };
             if let Some(completion) = plain {
@@ -239,7 +206,7 @@ impl Sweep {
 
 /// Returns the condition that another operation of the lane has finished.
 fn another(lane: &Lane) -> Until {
-    Until::Count(lane.delivery.requests.finished() + 1)
+    Until::Count(lane.requests().finished() + 1)
 }
 
 /// A completion and the index of its request in the program's array.
@@ -268,26 +235,13 @@ impl Engine {
             self.wait_for_sent();
             return Ok(Completion::SENT);
         }
-        self.wait_with(self.lane.lock(), request)
+        self.waiting.wait_with(self.lane.lock(), request)
     }
 
     /// Waits for a send that was complete at its start: what it left to be written is written.
     #[inline(always)]
     pub fn wait_for_sent(&self) {
         self.lane.lock().flush();
-    }
-
-    /// Waits for one request; `lane` is this engine's.
-    #[inline(always)]
-    pub(crate) fn wait_with(
-        &self,
-        lane: Guard<'_, Lane>,
-        request: Option<Request>,
-    ) -> Result<Completion> {
-        let until = request.map_or(Until::Change, |request| Until::Finished(request.0));
-        let subject = |_: &Lane| Subject::one(request);
-        let take = |lane: &mut Lane| lane.take(request).transpose();
-        self.wait_in(lane, |_| until, subject, take)
     }
 
     /// Tests one request.
@@ -299,14 +253,6 @@ impl Engine {
         self.look(|lane| lane.take(request))
     }
 
-    /// Tests one request and leaves it as it is.
-    ///
-    /// # Errors
-    /// As [`Engine::wait`].
-    pub fn status(&self, request: Option<Request>) -> Result<Option<Completion>> {
-        self.look(|lane| lane.peek(request))
-    }
-
     /// Waits for all of an array, then passes to `tell` how each ended, in the order of the
     /// requests.
     ///
@@ -316,30 +262,12 @@ impl Engine {
         let mut sweep = Sweep::default();
         let lane = self.lane.lock();
         if self.is_threaded() {
-            return self.wait_all_with_others(lane, requests, tell);
+            return wait_all_with_others(self, lane, requests, tell);
         }
         let take = |lane: &mut Lane| sweep.take_all(lane, requests, &mut tell);
-        self.wait_in(
+        self.waiting.wait_in(
             lane,
             |_| Until::Change,
-            |lane: &Lane| Subject::some_of(lane, requests, EndsWith::All),
-            take,
-        )
-    }
-
-    #[inline(never)]
-    fn wait_all_with_others(
-        &self,
-        lane: Guard<'_, Lane>,
-        requests: impl Array,
-        mut tell: impl Tell,
-    ) -> Result<()> {
-        let sweep = RefCell::new(Sweep::default());
-        let until = |_: &Lane| sweep.borrow().until();
-        let take = |lane: &mut Lane| sweep.borrow_mut().take_all(lane, requests, &mut tell);
-        self.wait_in(
-            lane,
-            until,
             |lane: &Lane| Subject::some_of(lane, requests, EndsWith::All),
             take,
         )
@@ -361,13 +289,14 @@ impl Engine {
     /// # Errors
     /// As [`Engine::wait`].
     pub fn wait_any(&self, requests: impl Array) -> Result<Option<Indexed>> {
-        let take = |lane: &mut Lane| match lane.take_any(requests) {
+        let take = |lane: &mut Lane| match take_any(lane.requests_mut(), requests) {
             Ok(Any::NotYet) => None,
             Ok(Any::NoneActive) => Some(Ok(None)),
             Ok(Any::Done(index, completion)) => Some(Ok(Some((index, completion)))),
             Err(error) => Some(Err(error)),
         };
-        self.wait_whole(
+        self.waiting.wait_whole(
+            self.lane.lock(),
             another,
             |lane: &Lane| Subject::some_of(lane, requests, EndsWith::Any),
             take,
@@ -379,7 +308,7 @@ impl Engine {
     /// # Errors
     /// As [`Engine::wait`].
     pub fn test_any(&self, requests: impl Array) -> Result<Any> {
-        self.look(|lane| lane.take_any(requests))
+        self.look(|lane| take_any(lane.requests_mut(), requests))
     }
 
     /// Waits for at least one of several, and passes each that is finished to `tell`. Returns how
@@ -392,11 +321,12 @@ impl Engine {
         requests: impl Array,
         mut tell: impl FnMut(usize, Completion, bool),
     ) -> Result<Option<usize>> {
-        let take = |lane: &mut Lane| match lane.take_some(requests, &mut tell) {
+        let take = |lane: &mut Lane| match take_some(lane.requests_mut(), requests, &mut tell) {
             Ok(Some(0)) => None,
             other => Some(other),
         };
-        self.wait_whole(
+        self.waiting.wait_whole(
+            self.lane.lock(),
             another,
             |lane: &Lane| Subject::some_of(lane, requests, EndsWith::Any),
             take,
@@ -412,6 +342,24 @@ impl Engine {
         requests: impl Array,
         mut tell: impl FnMut(usize, Completion, bool),
     ) -> Result<Option<usize>> {
-        self.look(|lane| lane.take_some(requests, &mut tell))
+        self.look(|lane| take_some(lane.requests_mut(), requests, &mut tell))
     }
+}
+
+#[inline(never)]
+fn wait_all_with_others(
+    engine: &Engine,
+    lane: Guard<'_, Lane>,
+    requests: impl Array,
+    mut tell: impl Tell,
+) -> Result<()> {
+    let sweep = RefCell::new(Sweep::default());
+    let until = |_: &Lane| sweep.borrow().until();
+    let take = |lane: &mut Lane| sweep.borrow_mut().take_all(lane, requests, &mut tell);
+    engine.waiting.wait_in(
+        lane,
+        until,
+        |lane: &Lane| Subject::some_of(lane, requests, EndsWith::All),
+        take,
+    )
 }

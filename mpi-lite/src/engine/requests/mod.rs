@@ -1,9 +1,16 @@
 //! Operations that the program, or a task, waits for.
 
-pub(crate) mod channel;
-pub(crate) mod completion;
-pub(crate) mod operation;
-pub(crate) mod partitioned;
-pub(crate) mod parts;
-pub(crate) mod request;
-pub(crate) mod wholes;
+mod channel;
+mod completion;
+mod operation;
+mod parts;
+mod request;
+mod table;
+
+pub(super) use channel::{HEADER_BYTES, Header, is_partition};
+pub use channel::{PartitionedReceive, PartitionedSend};
+pub use completion::{Any, Indexed, Tell};
+pub(super) use operation::{CompletionState, Operation};
+pub(super) use parts::{Part, Partitioned, Start, Whole};
+pub use request::{Array, Completion, Request, Status};
+pub(super) use table::Requests;

@@ -1,7 +1,6 @@
 //! Operations by name, and how they end.
 
-use crate::error::Error;
-use crate::error::Result;
+use crate::error::{Cause, Error, Result};
 use crate::ids::{Context, Source, TagSelector};
 use crate::slab::Key;
 
@@ -13,6 +12,16 @@ impl Request {
     /// The request of every send that was complete when its call returned, so that such a send
     /// leaves nothing behind. It is never stale.
     pub const SENT: Self = Self(Key::NOTHING);
+
+    /// Returns how a request ended that was never in the table.
+    #[inline]
+    pub(super) fn ended(self) -> Result<Completion> {
+        if self == Self::SENT {
+            Ok(Completion::SENT)
+        } else {
+            Err(Cause::Request.into())
+        }
+    }
 }
 
 /// The program's array of requests.

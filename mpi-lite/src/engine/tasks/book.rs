@@ -11,47 +11,19 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{self, Poll, Waker};
 
 use parking_lot::Mutex;
 
 use crate::engine::lane::Lane;
-use crate::engine::requests::operation::Requests;
-use crate::engine::requests::request::{Request, Status};
-use crate::engine::tasks::plan::{Plan, Submission, Submissions, Work};
-use crate::error::Result;
+use crate::engine::requests::{Completion, Request, Status};
+use crate::engine::tasks::calls::{Call, Calls};
+use crate::engine::tasks::plan::{Carry, Plan, Submissions, Work};
+use crate::error::{Cause, Result};
 use crate::ids::Context;
 use crate::slab::Slab;
-
-impl Submissions {
-    /// Starts what was submitted and collects what has ended. Returns true if anything has ended.
-    fn serve(&self, lane: &mut Lane, task: u32) -> bool {
-        let mut has_ended = false;
-        for submission in self.0.lock().iter_mut() {
-            if let Submission::Wanted(plan) = submission {
-                *submission = match lane.start_for_task(plan, task) {
-                    Ok(request) => Submission::Started(request),
-                    Err(error) => Submission::Over(Err(error)),
-                };
-                has_ended |= matches!(submission, Submission::Over(_));
-            }
-            if let Submission::Unwanted(request) = *submission {
-                *submission = match lane.cancel(request) {
-                    Ok(()) => Submission::Started(request),
-                    Err(error) => Submission::Over(Err(error)),
-                };
-            }
-            if let Submission::Started(request) = *submission
-                && let Some(ended) = lane.take(Some(request)).transpose()
-            {
-                *submission = Submission::Over(ended);
-                has_ended = true;
-            }
-        }
-        has_ended
-    }
-}
 
 /// The name of a task. It is stale once the task has ended.
 #[derive(Clone, Copy, Debug)]
@@ -84,6 +56,8 @@ struct Task {
     serial: u64,
     /// It is in the queue of tasks that may be able to go on.
     is_due: bool,
+    /// It is among the tasks that wait for a condition.
+    is_looking: bool,
     /// The task that begins when this one has ended.
     follower: Option<u32>,
 }
@@ -92,20 +66,27 @@ struct Task {
 struct Book {
     tasks: Slab<Task>,
     due: VecDeque<u32>,
+    /// Those that wait for a condition.
+    looking: Vec<u32>,
     next_serial: u64,
     /// A thread polls tasks.
     is_running: bool,
 }
 
 /// All tasks of an engine.
-#[derive(Default)]
 pub(crate) struct Tasks {
     book: Mutex<Book>,
-    /// A task may be able to go on. Read without the lock. A thread that sets it looks for sleepers
-    /// after that, and a thread that is about to sleep says so and then reads it: so that one of
-    /// the two sees the other, all of this is in one order (`SeqCst`).
-    has_due: AtomicBool,
+    calls: Calls,
+    /// Tells the engine that a call of this task has returned.
+    has_called: HasCalled,
+    /// A task may be able to go on, or waits for a condition. Read without the lock. A thread that
+    /// sets it looks for sleepers after that, and a thread that is about to sleep says so and then
+    /// reads it: so that one of the two sees the other, all of this is in one order (`SeqCst`).
+    needs_look: AtomicBool,
 }
+
+/// Called on another thread when a call of this task has returned.
+pub(super) type HasCalled = Arc<dyn Fn(TaskId) + Send + Sync>;
 
 impl fmt::Debug for Tasks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -147,8 +128,25 @@ impl Book {
         Some(number)
     }
 
+    /// Asks the tasks that wait for a condition. Returns true if a task may be able to go on.
+    fn look_again(&mut self) -> bool {
+        for number in core::mem::take(&mut self.looking) {
+            let Some(task) = self.tasks.get_mut(number) else {
+                continue;
+            };
+            if task.submissions.look_again() {
+                task.is_looking = false;
+                self.note_due(number);
+            } else {
+                task.is_looking = task.submissions.has_look();
+                self.looking.extend(task.is_looking.then_some(number));
+            }
+        }
+        !self.due.is_empty()
+    }
+
     /// Does for a task what needs the lane. Returns its future if it must be polled.
-    fn serve(&mut self, lane: &mut Lane, number: u32) -> Option<Work> {
+    fn serve(&mut self, tasks: &Tasks, lane: &mut Lane, number: u32) -> Option<Work> {
         let task = self.tasks.get_mut(number).expect("it has not ended");
         match core::mem::replace(&mut task.stage, Stage::Polled) {
             Stage::New(work) => {
@@ -156,32 +154,75 @@ impl Book {
                     .note_collective(false, task.call.tag, task.context);
                 Some(work)
             }
-            Stage::Waiting(work) if task.submissions.serve(lane, number) => Some(work),
+            Stage::Waiting(work) => {
+                let serial = task.serial;
+                let task_id = TaskId { number, serial };
+                let mut carrier = Carrier {
+                    lane,
+                    tasks,
+                    task: task_id,
+                };
+                if task.submissions.serve(&mut carrier) {
+                    return Some(work);
+                }
+                if !task.is_looking && task.submissions.has_look() {
+                    task.is_looking = true;
+                    self.looking.push(number);
+                }
+                task.stage = Stage::Waiting(work);
+                None
+            }
             Stage::Ended(result) => {
                 let (request, follower) = (task.request, task.follower);
                 lane.watch()
                     .note_collective(true, task.call.tag, task.context);
                 self.tasks.discard(number);
-                lane.task_requests()
+                lane.requests_mut()
                     .finish(request, Status::EMPTY, result.err());
                 if let Some(follower) = follower {
                     self.note_due(follower);
                 }
                 None
             }
-            same => {
-                task.stage = same;
-                None
-            }
+            Stage::Polled => None,
         }
     }
 }
 
 impl Tasks {
-    /// Returns true if a task may be able to go on that no thread polls.
+    pub(super) fn new(has_called: HasCalled) -> Self {
+        Self {
+            book: Mutex::default(),
+            calls: Calls::default(),
+            has_called,
+            needs_look: AtomicBool::new(false),
+        }
+    }
+
+    /// Returns true if a task may be able to go on that no thread polls, or waits for a condition.
     #[inline]
-    pub(crate) fn has_due(&self) -> bool {
-        self.has_due.load(Ordering::SeqCst)
+    pub(super) fn needs_look(&self) -> bool {
+        self.needs_look.load(Ordering::SeqCst)
+    }
+
+    /// Returns true if a task may be able to go on: asks those that wait for a condition.
+    pub(crate) fn look_again(&self) -> bool {
+        self.needs_look() && self.book.lock().look_again()
+    }
+
+    /// A call of this task has returned.
+    pub(crate) fn note_called(&self, id: TaskId) {
+        let book = &mut *self.book.lock();
+        let task = book.tasks.get(id.number);
+        if task.is_some_and(|task| task.serial == id.serial) {
+            book.note_due(id.number);
+            self.needs_look.store(true, Ordering::SeqCst);
+        }
+    }
+
+    /// Ends the threads that make calls, once their calls have returned.
+    pub(super) fn end_calls(&self) {
+        self.calls.end();
     }
 
     /// Enters a new task. It begins when `after` has ended, or at once if there is none.
@@ -198,6 +239,7 @@ impl Tasks {
             context: job.context,
             serial,
             is_due: false,
+            is_looking: false,
             follower: None,
         });
         let before = after.and_then(|id| {
@@ -208,7 +250,7 @@ impl Tasks {
             Some(before) => before.follower = Some(number),
             None => {
                 book.note_due(number);
-                self.has_due.store(true, Ordering::SeqCst);
+                self.needs_look.store(true, Ordering::SeqCst);
             }
         }
         TaskId { number, serial }
@@ -231,14 +273,14 @@ impl Tasks {
     pub(crate) fn next(&self, lane: &mut Lane, runner: Runner) -> Option<(u32, Work)> {
         let book = &mut *self.book.lock();
         loop {
-            for number in lane.task_requests().drain_woken() {
+            for number in lane.requests_mut().drain_woken() {
                 book.note_due(number);
             }
             let Some(number) = book.next(runner) else {
                 self.end(book);
                 return None;
             };
-            if let Some(work) = book.serve(lane, number) {
+            if let Some(work) = book.serve(self, lane, number) {
                 return Some((number, work));
             }
         }
@@ -246,7 +288,8 @@ impl Tasks {
 
     fn end(&self, book: &mut Book) {
         book.is_running = false;
-        self.has_due.store(!book.due.is_empty(), Ordering::SeqCst);
+        let needs_look = !book.due.is_empty() || !book.looking.is_empty();
+        self.needs_look.store(needs_look, Ordering::SeqCst);
     }
 
     /// Stops polling by this thread before all is done.
@@ -305,21 +348,44 @@ impl fmt::Debug for Job {
     }
 }
 
-impl Lane {
-    /// The requests, for tasks.
-    #[inline(always)]
-    pub(crate) fn task_requests(&mut self) -> &mut Requests {
-        &mut self.delivery.requests
-    }
+/// Carries out what a task submits: messages with the lane, calls with other threads.
+struct Carrier<'a> {
+    lane: &'a mut Lane,
+    tasks: &'a Tasks,
+    task: TaskId,
+}
 
-    /// Starts what a task has submitted.
-    fn start_for_task(&mut self, plan: &Plan, task: u32) -> Result<Request> {
+impl Carry for Carrier<'_> {
+    fn start(&mut self, plan: &Plan) -> Result<Request> {
         let request = match plan {
-            Plan::Send(plan) => self.send(plan)?,
-            Plan::Receive(plan) => self.receive(plan.clone()),
+            Plan::Send(plan) => self.lane.send(plan)?,
+            Plan::Receive(plan) => self.lane.receive(plan.clone()),
             Plan::Task(_) | Plan::Partitioned(_) => unreachable!("a task submits messages"),
         };
-        self.task_requests().give_to_task(request, task);
+        if let Some(operation) = self.lane.requests_mut().get_mut(request) {
+            operation.give_to_task(self.task.number);
+        }
         Ok(request)
+    }
+
+    fn cancel(&mut self, request: Request) -> Result<()> {
+        self.lane.cancel(request)
+    }
+
+    fn take(&mut self, request: Request) -> Result<Option<Completion>> {
+        self.lane.take(Some(request))
+    }
+
+    fn call(&mut self, call: Call) -> Result<()> {
+        let (task, has_called) = (self.task, Arc::clone(&self.tasks.has_called));
+        let call = move || {
+            call();
+            has_called(task);
+        };
+        let started = self.tasks.calls.run(Box::new(call));
+        started.map_err(|error| {
+            let why = format!("no thread for a call beside the program: {error}");
+            Cause::System(why.into()).into()
+        })
     }
 }

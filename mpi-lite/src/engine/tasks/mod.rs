@@ -1,7 +1,14 @@
 //! Operations that go on beside the program.
 
-pub(crate) mod book;
-pub(crate) mod plan;
-pub(crate) mod runner;
+mod book;
+mod calls;
+mod outcome;
+mod plan;
+mod runner;
 #[cfg(test)]
 mod tests;
+
+pub(super) use book::Tasks;
+pub use book::{Job, TaskCall, TaskId};
+pub use outcome::Outcome;
+pub use plan::{Make, Message, Plan, ReceivePlan, Recipe, SendPlan, Submissions, Submitted, Work};

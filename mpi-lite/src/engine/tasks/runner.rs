@@ -1,29 +1,35 @@
 //! Polls tasks: in calls of the program that wait or test, and in the ticker.
 
+use std::sync::{Arc, Weak};
+
 use crate::data::Area;
 use crate::engine::Engine;
 use crate::engine::lane::Lane;
-use crate::engine::requests::request::Request;
-use crate::engine::tasks::book::TaskCall;
-use crate::engine::tasks::book::{Job, Runner, TaskId};
-use crate::engine::tasks::plan::Plan;
-use crate::engine::tasks::plan::{Recipe, Submissions};
-use crate::engine::waiting::lock::Guard;
+use crate::engine::requests::{Operation, Request};
+use crate::engine::tasks::book::{Job, Runner, TaskCall, TaskId, Tasks};
+use crate::engine::tasks::plan::Submissions;
+use crate::engine::waiting::{Guard, send_with_room};
 use crate::error::Result;
+
+impl Tasks {
+    /// The tasks of `engine`, which wakes a sleeper when a call of theirs has returned.
+    pub(crate) fn of(engine: &Weak<Engine>) -> Self {
+        let engine = Weak::clone(engine);
+        Self::new(Arc::new(move |task| {
+            if let Some(engine) = engine.upgrade() {
+                engine.waiting.note_called(task);
+            }
+        }))
+    }
+}
 
 impl Engine {
     /// Enters a task, which begins when `after` has ended. Its request completes with it.
     /// [`Engine::run_tasks`] must follow.
     pub fn enter_task(&self, job: Job, after: Option<TaskId>) -> (Request, TaskId) {
         let mut lane = self.lane.lock();
-        let request = lane.task_requests().open_collective(job.context);
-        (request, self.tasks.enter(request, job, after))
-    }
-
-    /// Makes a persistent request, not started, that is a task each time.
-    #[must_use]
-    pub fn plan_task(&self, recipe: Recipe) -> Request {
-        self.with(|lane| lane.plan(Plan::Task(recipe)))
+        let request = lane.requests_mut().insert(Operation::of_task(job.context));
+        (request, self.waiting.tasks().enter(request, job, after))
     }
 
     /// Starts a persistent request. Source: MPI 5.0, 3.9 and 6.13.
@@ -32,9 +38,14 @@ impl Engine {
     /// It is not an inactive persistent one, or the operation cannot start.
     pub fn start(&self, request: Request) -> Result<()> {
         let mut lane = self.lane.lock();
-        let Some(recipe) = lane.task_requests().recipe(request) else {
+        let Some(recipe) = lane
+            .requests()
+            .get(request)
+            .and_then(Operation::recipe)
+            .cloned()
+        else {
             return match lane.start(request) {
-                Err(refused) => self.send_with_room(lane, refused, |lane| lane.start(request)),
+                Err(refused) => send_with_room(self, lane, refused, |lane| lane.start(request)),
                 started => started,
             };
         };
@@ -49,64 +60,72 @@ impl Engine {
             work: (recipe.make)(submissions.clone()),
             submissions,
         };
-        lane.task_requests().activate(request, Area::EMPTY);
-        self.tasks.enter(request, job, None);
-        self.advance(&mut lane);
+        lane.requests_mut().activate(request, Area::EMPTY);
+        self.waiting.tasks().enter(request, job, None);
+        self.waiting.advance(&mut lane);
         Ok(())
+    }
+
+    /// Ends the threads on which tasks make calls that block, once these have returned. The next
+    /// such call starts new ones.
+    pub fn end_calls(&self) {
+        self.waiting.tasks().end_calls();
     }
 
     /// Lets the tasks go on that can.
     pub fn run_tasks(&self) {
-        self.advance(&mut self.lane.lock());
+        self.waiting.advance(&mut self.lane.lock());
     }
+}
 
-    /// Lets the tasks go on that can; costs a few instructions if none can. Returns true if any has
-    /// gone on. The lane is left to others meanwhile.
+impl Tasks {
+    /// Returns true if a task may be able to go on; costs a few instructions.
     #[inline(always)]
-    pub(crate) fn advance_if_due(&self, lane: &mut Guard<'_, Lane>) -> bool {
-        let is_due = lane.task_requests().has_woken() || self.tasks.has_due();
-        is_due && self.advance(lane)
+    pub(crate) fn is_due(&self, lane: &Lane) -> bool {
+        lane.requests().has_woken() || self.needs_look()
     }
 
-    #[cold]
-    fn advance(&self, lane: &mut Guard<'_, Lane>) -> bool {
-        if !self.tasks.begin() {
+    /// Lets the tasks go on that can. Returns true if any may have gone on, so that requests may
+    /// have finished. The lane is left to others meanwhile.
+    pub(crate) fn advance(&self, lane: &mut Guard<'_, Lane>) -> bool {
+        if !self.may_advance(lane) {
             return false;
         }
-        while let Some((number, work)) = self.tasks.next(lane, Runner::Program) {
-            lane.unlocked(|| self.tasks.poll(number, work));
+        while let Some((number, work)) = self.next(lane, Runner::Program) {
+            lane.unlocked(|| self.poll(number, work));
         }
-        // A request that another thread waits for may have finished.
-        self.ring();
         true
     }
 
-    /// Lets the tasks go on for the ticker, which visits the lane: a program that has come back
-    /// does it itself.
-    pub(crate) fn advance_as_ticker<'a>(&'a self, mut lane: Guard<'a, Lane>) -> bool {
-        let is_due = lane.task_requests().has_woken() || self.tasks.has_due();
-        if !is_due || !self.tasks.begin() {
-            return false;
+    /// Lets the tasks go on for the ticker, which visits the lane by `visit`: a program that has
+    /// come back does it itself. Returns whether it has polled any; `None` if none is due.
+    pub(crate) fn advance_as_ticker<'a>(
+        &self,
+        mut lane: Guard<'a, Lane>,
+        visit: impl Fn() -> Option<Guard<'a, Lane>>,
+    ) -> Option<bool> {
+        if !self.may_advance(&lane) {
+            return None;
         }
         let mut has_polled = false;
-        while let Some((number, work)) = self.tasks.next(&mut lane, Runner::Ticker) {
+        while let Some((number, work)) = self.next(&mut lane, Runner::Ticker) {
             drop(lane);
-            self.tasks.poll(number, work);
+            self.poll(number, work);
             has_polled = true;
-            match self.lane.visit() {
+            match visit() {
                 Some(again) => lane = again,
                 None => {
-                    self.tasks.leave();
+                    self.leave();
                     break;
                 }
             }
         }
-        self.ring();
-        has_polled
+        Some(has_polled)
     }
 
-    /// Returns true if a task may be able to go on: then a thread must not sleep.
-    pub(crate) fn has_due_tasks(&self) -> bool {
-        self.tasks.has_due()
+    /// A task can go on, and this thread polls: no other one does.
+    fn may_advance(&self, lane: &Lane) -> bool {
+        let is_due = lane.requests().has_woken() || self.look_again();
+        is_due && self.begin()
     }
 }

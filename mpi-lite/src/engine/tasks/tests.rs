@@ -1,7 +1,8 @@
 //! Which thread polls a task and when, and what becomes of the task's submissions.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc;
 
 use crate::config::Settings;
 use crate::data::{Area, Basic, Buffer, Datatype};
@@ -12,6 +13,10 @@ use crate::ids::{Context, Mode};
 use crate::transport::{Link, Links, Loopback, PeerId};
 
 fn engine() -> Arc<Engine> {
+    engine_with(WaitPolicy::of(1, 1))
+}
+
+fn engine_with(policy: WaitPolicy) -> Arc<Engine> {
     let own = Link::Loopback(Loopback::new(PeerId(0)));
     let lane = Lane::new(
         PeerId(0),
@@ -19,7 +24,7 @@ fn engine() -> Arc<Engine> {
         Settings::default(),
         vec!["here".into()],
     );
-    Engine::new(lane, Clock::start(), WaitPolicy::of(1, 1)).unwrap()
+    Engine::new(lane, Clock::start(), policy).unwrap()
 }
 
 fn job(
@@ -67,6 +72,11 @@ fn counting(count: &Arc<AtomicUsize>) -> impl Future<Output = Result<()>> + Send
     }
 }
 
+fn advance_as_ticker(engine: &Engine) -> bool {
+    let lane = engine.visit().unwrap();
+    engine.waiting().advance_as_ticker(lane, || engine.visit())
+}
+
 #[test]
 fn the_ticker_polls_no_task_that_calls_the_program() {
     let (engine, count) = (engine(), Arc::new(AtomicUsize::new(0)));
@@ -75,7 +85,7 @@ fn the_ticker_polls_no_task_that_calls_the_program() {
         engine.enter_task(job, None).0
     };
     let (theirs, ours) = (enter(true), enter(false));
-    let tick = || engine.advance_as_ticker(engine.lane.visit().unwrap());
+    let tick = || advance_as_ticker(&engine);
     assert!(tick());
     assert!(!tick());
     let is_over = |request| {
@@ -249,11 +259,11 @@ fn ticker_needs_the_lane(policy: WaitPolicy, is_more_due: bool) {
     let links = Links::new(own, None, None);
     let lane = Lane::new(PeerId(0), links, Settings::default(), vec!["here".into()]);
     let engine = Engine::new(lane, Clock::start(), policy).unwrap();
-    let (begins, begun) = std::sync::mpsc::channel();
+    let (begins, begun) = mpsc::channel();
     let in_task = Arc::clone(&engine);
     let work = async move {
         begins.send(()).unwrap();
-        while in_task.turns.load(Ordering::Relaxed) < 3 {
+        while in_task.waiting().turns() < 3 {
             std::thread::yield_now();
         }
         in_task.with(|lane| lane.survey());
@@ -261,7 +271,7 @@ fn ticker_needs_the_lane(policy: WaitPolicy, is_more_due: bool) {
     };
     let (request, _) = engine.enter_task(job(false, Submissions::default(), work), None);
     std::thread::scope(|scope| {
-        scope.spawn(|| engine.advance_as_ticker(engine.lane.visit().unwrap()));
+        scope.spawn(|| advance_as_ticker(&engine));
         begun.recv().unwrap();
         if is_more_due {
             let count = Arc::default();
@@ -283,7 +293,7 @@ fn the_ticker_gets_the_lane_for_its_task_while_the_program_waits() {
         (WaitPolicy::BLOCKING, true),
         (WaitPolicy::of(4, 2), true),
     ] {
-        let (ends, end) = std::sync::mpsc::channel();
+        let (ends, end) = mpsc::channel();
         std::thread::spawn(move || {
             ticker_needs_the_lane(policy, is_more_due);
             ends.send(()).unwrap();
@@ -291,4 +301,178 @@ fn the_ticker_gets_the_lane_for_its_task_while_the_program_waits() {
         let ended = end.recv_timeout(std::time::Duration::from_secs(60));
         assert!(ended.is_ok(), "{policy:?}: the wait does not end");
     }
+}
+
+/// A task that waits until `is_open`, and counts how often that is looked at.
+fn looking(engine: &Engine, is_open: &Arc<AtomicBool>, looks: &Arc<AtomicUsize>) -> Request {
+    let submissions = Submissions::default();
+    let (is_open, looks) = (Arc::clone(is_open), Arc::clone(looks));
+    let look = move || {
+        looks.fetch_add(1, Ordering::SeqCst);
+        is_open.load(Ordering::SeqCst)
+    };
+    let work = {
+        let submissions = submissions.clone();
+        async move { submissions.look(look).await.map(drop) }
+    };
+    engine.enter_task(job(false, submissions, work), None).0
+}
+
+#[test]
+fn a_thread_sleeps_until_another_one_makes_the_condition_of_a_task_true() {
+    let engine = engine_with(WaitPolicy::BLOCKING);
+    let (is_open, looks) = (Arc::default(), Arc::default());
+    let request = looking(&engine, &is_open, &looks);
+    let sleeps = || engine.with(|lane| lane.counters().messages.sleeps);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while sleeps() == 0 {
+                std::thread::yield_now();
+            }
+            is_open.store(true, Ordering::SeqCst);
+            engine.ring();
+        });
+        assert_eq!(engine.wait(Some(request)).unwrap().error, None);
+    });
+    assert!(looks.load(Ordering::SeqCst) < 100, "{looks:?}");
+    assert!(!engine.waiting.tasks().needs_look());
+}
+
+#[test]
+fn a_message_makes_the_condition_of_a_task_true() {
+    let (engine, is_open, looks) = (engine(), Arc::default(), Arc::default());
+    let request = looking(&engine, &is_open, &looks);
+    let submissions = Submissions::default();
+    let (mut room, mut body) = (vec![0; 2], vec![7; 2]);
+    let plan = receive(&mut room);
+    let opening = {
+        let submissions = submissions.clone();
+        async move {
+            let received = submissions.submit(plan).await.map(drop);
+            is_open.store(true, Ordering::SeqCst);
+            received
+        }
+    };
+    let (opening, _) = engine.enter_task(job(false, submissions, opening), None);
+    engine.run_tasks();
+    assert_eq!(engine.test(Some(request)), Ok(None));
+    let Plan::Send(message) = send(&mut body) else {
+        unreachable!("it is a send");
+    };
+    engine.with(|lane| lane.send(&message)).unwrap();
+    assert_eq!(engine.wait(Some(request)).unwrap().error, None);
+    assert_eq!(engine.wait(Some(opening)).unwrap().error, None);
+    assert!(looks.load(Ordering::SeqCst) >= 2);
+}
+
+/// A task whose value is that of a call on another thread.
+fn calling<T: Send + 'static>(
+    engine: &Engine,
+    call: impl FnOnce() -> Result<T> + Send + 'static,
+) -> (Request, Outcome<T>) {
+    let (submissions, outcome) = (Submissions::default(), Outcome::default());
+    let work = {
+        let submissions = submissions.clone();
+        outcome.of(async move { submissions.call(call).await })
+    };
+    let (request, _) = engine.enter_task(job(false, submissions, work), None);
+    engine.run_tasks();
+    (request, outcome)
+}
+
+#[test]
+fn messages_pass_while_a_call_blocks_and_its_value_is_there_at_the_end() {
+    for policy in [WaitPolicy::BLOCKING, WaitPolicy::of(1, 1)] {
+        let engine = engine_with(policy);
+        let (lets_go, held) = mpsc::channel::<u32>();
+        let call = move || held.recv().map_err(|_| Cause::Argument("nobody").into());
+        let (request, outcome) = calling(&engine, call);
+        for number in 0..100 {
+            let (mut room, mut body) = ([0], [number]);
+            let (Plan::Receive(receive), Plan::Send(message)) =
+                (receive(&mut room), send(&mut body))
+            else {
+                unreachable!("a receive and a send");
+            };
+            let receiving = engine.with(|lane| lane.receive(receive));
+            engine.with(|lane| lane.send(&message)).unwrap();
+            assert_eq!(engine.wait(Some(receiving)).unwrap().error, None);
+            assert_eq!(room, [number]);
+        }
+        assert_eq!(engine.test(Some(request)), Ok(None));
+        assert_eq!(outcome.take(), None);
+        lets_go.send(17).unwrap();
+        assert_eq!(engine.wait(Some(request)).unwrap().error, None);
+        assert_eq!((outcome.take(), outcome.take()), (Some(17), None));
+    }
+}
+
+#[test]
+fn more_calls_than_threads_all_return() {
+    let engine = engine();
+    let calls: Vec<_> = (0..20).map(|n| calling(&engine, move || Ok(n))).collect();
+    for (number, (request, outcome)) in calls.into_iter().enumerate() {
+        assert_eq!(engine.wait(Some(request)).unwrap().error, None);
+        assert_eq!(outcome.take(), Some(number));
+    }
+}
+
+#[test]
+fn a_call_that_fails_or_panics_ends_its_task_with_an_error() {
+    let engine = engine();
+    let (request, outcome) = calling(&engine, || Err::<(), _>(Cause::NullBuffer.into()));
+    let ended = engine.wait(Some(request)).unwrap();
+    assert_eq!(ended.error, Some(Cause::NullBuffer.into()));
+    assert_eq!(outcome.take(), None);
+    let (request, _) = calling(&engine, || -> Result<()> { panic!("a call of a test") });
+    let error = engine.wait(Some(request)).unwrap().error.unwrap();
+    assert!(error.to_string().contains("panicked"), "{error}");
+    // Its thread has survived it, or another one takes its place.
+    let (request, outcome) = calling(&engine, || Ok(1));
+    assert_eq!(engine.wait(Some(request)).unwrap().error, None);
+    assert_eq!(outcome.take(), Some(1));
+}
+
+#[test]
+fn a_call_outlives_its_task_and_is_over_when_the_calls_have_ended() {
+    let (engine, submissions) = (engine(), Submissions::default());
+    let (lets_go, held) = mpsc::channel::<()>();
+    let (has_begun, is_over) = (
+        Arc::new(AtomicBool::new(false)),
+        Arc::<AtomicBool>::default(),
+    );
+    let call = {
+        let (engine, has_begun) = (Arc::clone(&engine), Arc::clone(&has_begun));
+        let is_over = Arc::clone(&is_over);
+        move || {
+            has_begun.store(true, Ordering::SeqCst);
+            engine.ring();
+            let _ = held.recv();
+            is_over.store(true, Ordering::SeqCst);
+            Ok(())
+        }
+    };
+    let work = {
+        let submissions = submissions.clone();
+        async move {
+            let mut calling = Box::pin(submissions.call(call));
+            std::future::poll_fn(|context| {
+                assert!(calling.as_mut().poll(context).is_pending());
+                std::task::Poll::Ready(())
+            })
+            .await;
+            drop(calling);
+            let look = move || has_begun.load(Ordering::SeqCst);
+            submissions.look(look).await.map(drop)
+        }
+    };
+    let (request, _) = engine.enter_task(job(false, submissions, work), None);
+    assert_eq!(engine.wait(Some(request)).unwrap().error, None);
+    assert!(!is_over.load(Ordering::SeqCst));
+    lets_go.send(()).unwrap();
+    engine.end_calls();
+    assert!(is_over.load(Ordering::SeqCst));
+    let (request, outcome) = calling(&engine, || Ok(1));
+    assert_eq!(engine.wait(Some(request)).unwrap().error, None);
+    assert_eq!(outcome.take(), Some(1));
 }

@@ -7,6 +7,7 @@ use crate::clock::Clock;
 use crate::config::Settings;
 use crate::data::Area;
 use crate::engine::inbox::matching::Pattern;
+use crate::engine::waiting::waiters::Shared as _;
 use crate::engine::{Engine, Lane, ReceivePlan, SendPlan, Survey, WaitPolicy};
 use crate::ids::{Context, Mode, PeerId};
 use crate::transport::{Link, Links, Loopback};
@@ -60,8 +61,8 @@ fn await_sleepers(engine: &Engine, threads: i32) {
     let clock = Clock::start();
     let deadline = clock.now().plus(Duration::from_secs(60));
     let sleep = |lane: &mut Lane| {
-        let sleeps = lane.lead.is_asleep();
-        sleeps && lane.waiters.followers() as i32 == threads - 1
+        let waiters = lane.waiters();
+        waiters.is_leader_asleep() && waiters.followers() as i32 == threads - 1
     };
     while !engine.with(sleep) {
         assert!(clock.now() < deadline, "not all of them sleep");
@@ -85,7 +86,7 @@ fn a_send_wakes_the_leader_and_the_leader_calls_the_threads_it_completes() {
             }
         });
         engine.with(|lane| {
-            assert!(!lane.waiters.is_led() && lane.waiters.followers() == 0);
+            assert!(!lane.waiters().is_led() && lane.waiters().followers() == 0);
             assert_eq!(lane.survey(), Survey::default());
         });
     }
@@ -146,5 +147,5 @@ fn a_lane_that_is_not_shared_has_no_followers() {
     send(&engine, 1);
     assert_eq!(receive(&engine, 1), 1);
     assert!(!engine.is_threaded());
-    assert!(engine.with(|lane| !lane.waiters.is_led() && !lane.lead.has_doorbell()));
+    assert!(engine.with(|lane| !lane.waiters().is_led() && !lane.waiters().may_be_several()));
 }

@@ -1,13 +1,25 @@
 //! How threads wait for messages, and who makes progress meanwhile.
 
-pub(crate) mod lead;
+mod doorbells;
+mod lead;
 #[cfg(test)]
 mod lead_tests;
-pub(crate) mod lock;
+mod lock;
 #[cfg(test)]
 mod lock_tests;
-pub(crate) mod policy;
-pub(crate) mod room;
-pub(crate) mod ticker;
-pub(crate) mod wait;
-pub(crate) mod waiters;
+mod policy;
+mod room;
+mod ticker;
+mod wait;
+mod waiters;
+
+pub(super) use doorbells::Doorbells;
+#[cfg(test)]
+pub(super) use doorbells::doorbell;
+pub(super) use lock::{Guard, Leave, Lock};
+pub(super) use policy::WaitHistory;
+pub use policy::WaitPolicy;
+pub(super) use room::send_with_room;
+pub use ticker::{Ticker, tick};
+pub(super) use wait::Waiting;
+pub(super) use waiters::{Seen, Shared, Until, Waiters};

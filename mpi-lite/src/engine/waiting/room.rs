@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use crate::engine::Engine;
 use crate::engine::lane::Lane;
-use crate::engine::report::waits::Subject;
-use crate::engine::requests::request::Request;
-use crate::engine::tasks::plan::SendPlan;
+use crate::engine::report::Subject;
+use crate::engine::requests::Request;
+use crate::engine::tasks::SendPlan;
 use crate::engine::waiting::lock::Guard;
-use crate::engine::waiting::waiters::Until;
+use crate::engine::waiting::waiters::{Shared as _, Until};
 use crate::error::{Cause, Error, Result};
 use crate::ids::Mode;
 
@@ -37,53 +37,53 @@ impl Engine {
     #[inline(always)]
     pub fn start_send(&self, plan: &SendPlan) -> Result<Request> {
         if plan.mode == Mode::Buffered {
-            return self.start_buffered_send(plan);
+            return start_buffered_send(self, plan);
         }
         self.lane.lock().send(plan)
     }
+}
 
-    #[inline(never)]
-    fn start_buffered_send(&self, plan: &SendPlan) -> Result<Request> {
-        let mut lane = self.lane.lock();
-        match lane.send(plan) {
-            Err(refused) => self.send_with_room(lane, refused, |lane| lane.send(plan)),
-            sent => sent,
-        }
+#[inline(never)]
+fn start_buffered_send(engine: &Engine, plan: &SendPlan) -> Result<Request> {
+    let mut lane = engine.lane.lock();
+    match lane.send(plan) {
+        Err(refused) => send_with_room(engine, lane, refused, |lane| lane.send(plan)),
+        sent => sent,
     }
+}
 
-    /// Calls `send` again after it was `refused`, when messages have left the attached buffer, if
-    /// the buffer was full.
-    ///
-    /// # Errors
-    /// Those of `send`.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn send_with_room<T>(
-        &self,
-        lane: Guard<'_, Lane>,
-        refused: Error,
-        mut send: impl FnMut(&mut Lane) -> Result<T>,
-    ) -> Result<T> {
-        if !may_get_room(&refused) {
-            return Err(refused);
-        }
-        let until = self.clock.now().plus(PATIENCE);
-        let sent = self.wait_in(
-            lane,
-            |_| Until::Change,
-            |_| Subject::Words("room in the attached buffer (MPI_Buffer_attach)"),
-            |lane| match send(lane) {
-                Err(error) if may_get_room(&error) && self.clock.now() < until => {
-                    lane.look_again_at = Some(until);
-                    None
-                }
-                sent => Some(sent),
-            },
-        );
-        self.with(|lane| {
-            lane.look_again_at = None;
-            lane.flush();
-        });
-        sent
+/// Calls `send` again after it was `refused`, when messages have left the attached buffer, if the
+/// buffer was full.
+///
+/// # Errors
+/// Those of `send`.
+#[cold]
+#[inline(never)]
+pub(crate) fn send_with_room<T>(
+    engine: &Engine,
+    lane: Guard<'_, Lane>,
+    refused: Error,
+    mut send: impl FnMut(&mut Lane) -> Result<T>,
+) -> Result<T> {
+    if !may_get_room(&refused) {
+        return Err(refused);
     }
+    let until = engine.now().plus(PATIENCE);
+    let sent = engine.waiting.wait_in(
+        lane,
+        |_| Until::Change,
+        |_| Subject::Words("room in the attached buffer (MPI_Buffer_attach)"),
+        |lane| match send(lane) {
+            Err(error) if may_get_room(&error) && engine.now() < until => {
+                lane.waiters().look_again(Some(until));
+                None
+            }
+            sent => Some(sent),
+        },
+    );
+    engine.with(|lane| {
+        lane.waiters().look_again(None);
+        lane.flush();
+    });
+    sent
 }

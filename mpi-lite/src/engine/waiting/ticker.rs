@@ -1,4 +1,4 @@
-//! The only file that starts a thread.
+//! The thread that takes turns while the program computes. `tasks/calls.rs` alone starts others.
 //!
 //! While the program computes, it takes no turns. But peers wait for acknowledgements, and lost
 //! packets must be repeated. One thread per process, the ticker, does that. It never competes with
@@ -8,14 +8,18 @@
 //! to the launcher when the program hangs (`inquiry`).
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::clock::Instant;
 use crate::engine::Engine;
-use crate::engine::report::inquiry::{Inquiry, LOOK, Launcher, PACE};
+use crate::engine::report::{Inquiry, LOOK, Launcher, PACE};
+use crate::engine::waiting::doorbells::Sleeper;
 use crate::engine::waiting::policy::sharers;
+use crate::engine::waiting::wait::Waiting;
+use crate::node::Node;
+use crate::node::wakeup::Watch;
 use crate::transport::Progress;
 
 /// A tick while the program sleeps in MPI costs its core some 10 us: a switch to a process that is
@@ -34,7 +38,7 @@ pub fn tick(least: Duration, local: usize, cores: usize) -> Duration {
 /// The thread that keeps the protocol alive while the program computes.
 #[derive(Debug)]
 pub struct Ticker {
-    engine: Arc<Engine>,
+    ticking: Arc<Ticking>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -49,23 +53,28 @@ impl Ticker {
         tick: Duration,
         launcher: Option<Box<dyn Launcher>>,
     ) -> std::io::Result<Self> {
-        engine.is_closed.store(false, Ordering::SeqCst);
-        if engine.doorbells.is_empty() && launcher.is_none() {
+        let ticking = Arc::new(Ticking {
+            watch: engine.node().map(Node::watch),
+            engine,
+            is_closed: AtomicBool::new(false),
+        });
+        let are_silent = ticking.waiting().doorbells().are_silent();
+        if are_silent && launcher.is_none() {
             return Ok(Self {
-                engine,
+                ticking,
                 thread: None,
             });
         }
-        let shared = Arc::clone(&engine);
+        let shared = Arc::clone(&ticking);
         let inquiry = launcher.map(Inquiry::new);
         let thread = std::thread::Builder::new()
             .name("mpi-lite ticker".into())
-            .spawn(move || match shared.doorbells.is_empty() {
-                true => run_alone(&shared, inquiry),
-                false => run(&shared, tick, inquiry),
+            .spawn(move || match are_silent {
+                true => shared.run_alone(inquiry),
+                false => shared.run(tick, inquiry),
             })?;
         Ok(Self {
-            engine,
+            ticking,
             thread: Some(thread),
         })
     }
@@ -73,16 +82,25 @@ impl Ticker {
 
 impl Drop for Ticker {
     fn drop(&mut self) {
-        self.engine.is_closed.store(true, Ordering::SeqCst);
+        self.ticking.is_closed.store(true, Ordering::SeqCst);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
-            if let Some(watch) = self.engine.watch {
+            if let Some(watch) = self.ticking.watch {
                 watch.unpark();
             }
-            let _ = rustix::io::write(&self.engine.end, &1u64.to_ne_bytes());
+            self.ticking.waiting().doorbells().ring(Sleeper::Ticker);
             let _ = thread.join();
         }
     }
+}
+
+/// What the ticker and its thread share.
+#[derive(Debug)]
+struct Ticking {
+    engine: Arc<Engine>,
+    /// How it sleeps, if there are local peers that may wake it.
+    watch: Option<Watch<'static>>,
+    is_closed: AtomicBool,
 }
 
 /// A program that waits in MPI takes turns more often than this.
@@ -94,55 +112,131 @@ const ALONE: Duration = Duration::from_secs(1);
 /// Turns in a row that move nothing, though something is due.
 const VAIN_TURNS: u32 = 64;
 
-fn run(engine: &Engine, tick: Duration, mut inquiry: Option<Inquiry>) {
-    let mut seen = u64::MAX;
-    let mut vain = 0;
-    let mut rests = Rests::new(tick);
-    while !engine.is_closed.load(Ordering::SeqCst) {
-        if let Some(inquiry) = &mut inquiry {
-            inquiry.step(engine);
-        }
-        let turns = engine.turns.load(Ordering::Relaxed);
-        let is_served = turns != seen || engine.sleepers.load(Ordering::SeqCst) > 0;
-        seen = turns;
-        let next = if is_served {
-            Next::Park
-        } else {
-            take_turn(engine)
-        };
-        vain = match next {
-            Next::Turn => 0,
-            Next::Due if vain < VAIN_TURNS => vain + 1,
-            Next::Due | Next::Nothing => {
-                doze(engine, rests.time(inquiry.as_ref()), inquiry.as_mut());
-                engine.watch.inspect(|watch| watch.end());
-                vain = 0;
-                continue;
-            }
-            Next::Park => {
-                let time = rests.time(inquiry.as_ref());
-                if rests.is_to_look() {
-                    look(engine, time, inquiry.as_mut());
-                } else if park(engine, time) {
-                    // A peer has knocked. A program that is in MPI takes a turn soon.
-                    seen = engine.turns.load(Ordering::Relaxed);
-                    park(engine, A_TURN);
-                }
-                continue;
-            }
-        };
-        std::thread::yield_now();
+impl Ticking {
+    fn waiting(&self) -> &Waiting {
+        self.engine.waiting()
     }
-}
 
-/// The ticker of a process that has no peers: it only answers the launcher.
-fn run_alone(engine: &Engine, mut inquiry: Option<Inquiry>) {
-    let rests = Rests::new(ALONE);
-    while !engine.is_closed.load(Ordering::SeqCst) {
-        if let Some(inquiry) = &mut inquiry {
-            inquiry.step(engine);
+    fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::SeqCst)
+    }
+
+    fn run(&self, tick: Duration, mut inquiry: Option<Inquiry>) {
+        let mut seen = u64::MAX;
+        let mut vain = 0;
+        let mut rests = Rests::new(tick);
+        while !self.is_closed() {
+            if let Some(inquiry) = &mut inquiry {
+                inquiry.step(self.engine.report());
+            }
+            let turns = self.waiting().turns();
+            let is_served = turns != seen || self.waiting().is_about_to_sleep();
+            seen = turns;
+            let next = if is_served {
+                Next::Park
+            } else {
+                self.take_turn()
+            };
+            vain = match next {
+                Next::Turn => 0,
+                Next::Due if vain < VAIN_TURNS => vain + 1,
+                Next::Due | Next::Nothing => {
+                    self.doze(rests.time(inquiry.as_ref()), inquiry.as_mut());
+                    self.watch.inspect(|watch| watch.end());
+                    vain = 0;
+                    continue;
+                }
+                Next::Park => {
+                    let time = rests.time(inquiry.as_ref());
+                    if rests.is_to_look() {
+                        self.look(time, inquiry.as_mut());
+                    } else if self.park(time) {
+                        // A peer has knocked. A program that is in MPI takes a turn soon.
+                        seen = self.waiting().turns();
+                        self.park(A_TURN);
+                    }
+                    continue;
+                }
+            };
+            std::thread::yield_now();
         }
-        look(engine, rests.time(inquiry.as_ref()), inquiry.as_mut());
+    }
+
+    /// The ticker of a process that has no peers: it only answers the launcher.
+    fn run_alone(&self, mut inquiry: Option<Inquiry>) {
+        let rests = Rests::new(ALONE);
+        while !self.is_closed() {
+            if let Some(inquiry) = &mut inquiry {
+                inquiry.step(self.engine.report());
+            }
+            self.look(rests.time(inquiry.as_ref()), inquiry.as_mut());
+        }
+    }
+
+    /// Sleeps for `time`, or until a link has something or the launcher asks.
+    fn doze(&self, time: Duration, inquiry: Option<&mut Inquiry>) {
+        let until = self.waiting().now().plus(time);
+        let asks = inquiry.as_ref().and_then(|inquiry| inquiry.descriptor());
+        let is_asked = self.waiting().doze(Some(until), Sleeper::Ticker, asks);
+        if let (true, Some(inquiry)) = (is_asked, inquiry) {
+            inquiry.note_readable();
+        }
+    }
+
+    /// Rests while the program takes turns itself, until the launcher asks.
+    fn look(&self, time: Duration, inquiry: Option<&mut Inquiry>) {
+        let Some(inquiry) = inquiry else {
+            self.park(time);
+            return;
+        };
+        if self
+            .waiting()
+            .doorbells()
+            .await_question(time, inquiry.descriptor())
+        {
+            inquiry.note_readable();
+        }
+    }
+
+    /// Parks the ticker for `time`, while the program takes turns itself. Returns true if a peer
+    /// has knocked, since it assumes that the program computes.
+    fn park(&self, time: Duration) -> bool {
+        match self.watch {
+            Some(watch) => watch.park(time, || self.is_closed()),
+            None => {
+                std::thread::park_timeout(time);
+                false
+            }
+        }
+    }
+
+    fn take_turn(&self) -> Next {
+        let Some(mut lane) = self.engine.visit() else {
+            return Next::Park;
+        };
+        if !self.waiting().is_about_to_sleep() {
+            // A doorbell that was rung too late for a sleeper must not wake us again and again.
+            lane.end_sleep();
+        }
+        // From now on a peer that sends a long message rings the doorbell, and nobody silences it
+        // before the ticker has noticed. This turn finds what came before.
+        self.watch.inspect(|watch| watch.begin());
+        let progress = lane.turn(self.waiting().now());
+        let next = if progress > Progress::Idle {
+            Next::Turn
+        } else if lane.links().wake_at() == Some(Instant::ZERO) {
+            Next::Due
+        } else {
+            Next::Nothing
+        };
+        let waiting = self.waiting();
+        if waiting.advance_as_ticker(lane, || self.engine.visit()) {
+            return Next::Turn;
+        }
+        if progress == Progress::Delivered {
+            waiting.ring();
+        }
+        next
     }
 }
 
@@ -178,39 +272,6 @@ impl Rests {
     }
 }
 
-/// Sleeps for `time`, or until a link has something or the launcher asks.
-fn doze(engine: &Engine, time: Duration, inquiry: Option<&mut Inquiry>) {
-    let until = engine.clock.now().plus(time);
-    let asks = inquiry.as_ref().and_then(|inquiry| inquiry.descriptor());
-    let woken = engine.doze(Some(until), &engine.end, asks);
-    if let (true, Some(inquiry)) = (woken.has_question, inquiry) {
-        inquiry.note_readable();
-    }
-}
-
-/// Rests while the program takes turns itself, until the launcher asks.
-fn look(engine: &Engine, time: Duration, inquiry: Option<&mut Inquiry>) {
-    let Some(inquiry) = inquiry else {
-        park(engine, time);
-        return;
-    };
-    if engine.await_question(time, inquiry.descriptor()) {
-        inquiry.note_readable();
-    }
-}
-
-/// Parks the ticker for `time`, while the program takes turns itself. Returns true if a peer has
-/// knocked, since it assumes that the program computes.
-fn park(engine: &Engine, time: Duration) -> bool {
-    match engine.watch {
-        Some(watch) => watch.park(time, || engine.is_closed.load(Ordering::SeqCst)),
-        None => {
-            std::thread::park_timeout(time);
-            false
-        }
-    }
-}
-
 /// What follows a turn.
 enum Next {
     /// Another one: this one has moved something.
@@ -221,34 +282,6 @@ enum Next {
     Nothing,
     /// There was none: the program is inside MPI and takes turns itself.
     Park,
-}
-
-fn take_turn(engine: &Engine) -> Next {
-    let Some(mut lane) = engine.lane.visit() else {
-        return Next::Park;
-    };
-    if engine.sleepers.load(Ordering::SeqCst) == 0 {
-        // A doorbell that was rung too late for a sleeper must not wake us again and again.
-        lane.end_sleep();
-    }
-    // From now on a peer that sends a long message rings the doorbell, and nobody silences it
-    // before the ticker has noticed. This turn finds what came before.
-    engine.watch.inspect(|watch| watch.begin());
-    let progress = lane.turn(engine.clock.now());
-    let next = if progress > Progress::Idle {
-        Next::Turn
-    } else if lane.wake_at() == Some(Instant::ZERO) {
-        Next::Due
-    } else {
-        Next::Nothing
-    };
-    if engine.advance_as_ticker(lane) {
-        return Next::Turn;
-    }
-    if progress == Progress::Delivered {
-        engine.ring();
-    }
-    next
 }
 
 #[cfg(test)]

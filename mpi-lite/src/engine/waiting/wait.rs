@@ -1,24 +1,26 @@
-//! The only file that blocks, except for threads that follow a leader (`lead`).
+//! The steps of a wait. It blocks in `doorbells`; threads that follow a leader block in `lead`.
 //!
 //! A waiting thread takes turns itself. It spins for a while, because an answer within microseconds
 //! is the common case and waking a sleeping process costs ten times as much. Then it yields its
 //! core to others. Then it sleeps on the links' descriptors until something arrives or a deadline
 //! of the protocol is due. `wait_policy` decides how long it does each.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::Ordering;
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-
-use crate::clock::Instant;
-use crate::engine::Engine;
-use crate::engine::inbox::budget::LONG_WAIT;
+use crate::clock::{Clock, Instant};
+use crate::engine::inbox::LONG_WAIT;
 use crate::engine::lane::Lane;
-use crate::engine::report::waits::{Blockage, Describe, LONG, Subject};
+use crate::engine::report::Description;
+use crate::engine::report::{Blockage, Describe, LONG, Subject, Waits};
+use crate::engine::requests::{Completion, Request};
+use crate::engine::tasks::{TaskId, Tasks};
+use crate::engine::waiting::doorbells::{Doorbells, Sleeper};
 use crate::engine::waiting::lock::Guard;
-use crate::engine::waiting::policy::{Next, Wait};
-use crate::engine::waiting::waiters::Until;
+use crate::engine::waiting::policy::{Next, Wait, WaitPolicy};
+use crate::engine::waiting::waiters::{Shared as _, Until};
+use crate::error::Result;
 use crate::transport::Progress;
 
 /// How often a spinning thread looks before it reads the clock again. To read the clock takes about
@@ -29,7 +31,7 @@ const LOOKS_PER_TIME: u32 = 8;
 /// that it does not always fall on one place of a program.
 const TURNS_PER_LOOK_AROUND: u32 = 61;
 
-/// The most turns of [`Engine::catch_up`]: enough for the rings of a thousand local peers.
+/// The most turns of [`Waiting::catch_up`]: enough for the rings of a thousand local peers.
 const MOST_TURNS_TO_CATCH_UP: u32 = 10_000;
 
 /// A thread that waits: alone, or as the leader of several (`lead`).
@@ -52,12 +54,6 @@ impl Role for Alone {
     }
 }
 
-/// What ended a sleep, beside links and doorbells.
-pub(crate) struct Woken {
-    /// The launcher asks.
-    pub(crate) has_question: bool,
-}
-
 /// The earliest of some times, of which there may be none.
 // What is absent is compared as a time: valgrind takes it for uninitialised memory otherwise.
 fn earliest(times: [Option<Instant>; 3]) -> Option<Instant> {
@@ -78,16 +74,79 @@ impl Guard<'_, Lane> {
     }
 }
 
-impl Engine {
-    /// Takes turns until `ready` returns something. `subject` is what is waited for, for the report
-    /// of a job that hangs.
+/// How the threads of a process wait for its lane, and what they serve meanwhile: tasks, and the
+/// questions of the launcher.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    clock: Clock,
+    policy: WaitPolicy,
+    doorbells: Doorbells,
+    /// Several threads of the program may be inside at once: see `lead`.
+    is_threaded: AtomicBool,
+    sleepers: AtomicU32,
+    /// Turns taken by the program's threads.
+    turns: AtomicU64,
+    tasks: Tasks,
+    waits: Waits,
+}
+
+impl Waiting {
+    pub(crate) fn new(
+        doorbells: Doorbells,
+        (clock, policy): (Clock, WaitPolicy),
+        tasks: Tasks,
+    ) -> Self {
+        Self {
+            clock,
+            policy,
+            doorbells,
+            is_threaded: AtomicBool::new(false),
+            sleepers: AtomicU32::new(0),
+            turns: AtomicU64::new(0),
+            tasks,
+            waits: Waits::default(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn now(&self) -> Instant {
+        self.clock.now()
+    }
+
+    /// Returns true if a waiter keeps its core for a while before it yields.
+    #[inline]
+    pub(crate) fn spins(&self) -> bool {
+        !self.policy.spin.is_zero()
+    }
+
     #[inline(always)]
-    pub fn wait_until<T>(
-        &self,
-        subject: impl Fn(&Lane) -> Subject,
-        ready: impl FnMut(&mut Lane) -> Option<T>,
-    ) -> T {
-        self.wait_whole(|_| Until::Change, subject, ready)
+    pub(crate) fn tasks(&self) -> &Tasks {
+        &self.tasks
+    }
+
+    #[inline(always)]
+    pub(crate) fn waits(&self) -> &Waits {
+        &self.waits
+    }
+
+    pub(crate) fn doorbells(&self) -> &Doorbells {
+        &self.doorbells
+    }
+
+    /// Turns taken by the program's threads.
+    pub(crate) fn turns(&self) -> u64 {
+        self.turns.load(Ordering::Relaxed)
+    }
+
+    /// Returns true if several threads may be inside at once.
+    #[inline(always)]
+    pub(crate) fn is_threaded(&self) -> bool {
+        self.is_threaded.load(Ordering::Relaxed)
+    }
+
+    /// Allows several threads inside at once. The lane must be shared already.
+    pub(crate) fn allow_threads(&self) {
+        self.is_threaded.store(true, Ordering::Relaxed);
     }
 
     /// Takes turns until `ready` returns something. `until` is what is waited for, for the case
@@ -95,11 +154,11 @@ impl Engine {
     #[inline(always)]
     pub(crate) fn wait_whole<T>(
         &self,
+        mut lane: Guard<'_, Lane>,
         until: impl Fn(&Lane) -> Until,
         subject: impl Fn(&Lane) -> Subject,
         mut ready: impl FnMut(&mut Lane) -> Option<T>,
     ) -> T {
-        let mut lane = self.lane.lock();
         lane.flush();
         match ready(&mut lane) {
             Some(answer) => answer,
@@ -116,10 +175,23 @@ impl Engine {
         }
     }
 
-    /// Takes turns until `ready` returns something, for a caller that has the lane already. `ready`
-    /// is called whenever an operation has finished, and must be quick; the turn ends as soon as it
-    /// returns something. `until` is what is waited for, for the case that several threads wait;
-    /// `subject` says it for the report of a job that hangs.
+    /// Waits for one request.
+    #[inline(always)]
+    pub(crate) fn wait_with(
+        &self,
+        lane: Guard<'_, Lane>,
+        request: Option<Request>,
+    ) -> Result<Completion> {
+        let until = request.map_or(Until::Change, |request| Until::Finished(request.0));
+        let subject = |_: &Lane| Subject::one(request);
+        let take = |lane: &mut Lane| lane.take(request).transpose();
+        self.wait_in(lane, |_| until, subject, take)
+    }
+
+    /// Takes turns until `ready` returns something. `ready` is called whenever an operation has
+    /// finished, and must be quick; the turn ends as soon as it returns something. `until` is what
+    /// is waited for, for the case that several threads wait; `subject` says it for the report of a
+    /// job that hangs.
     #[inline(always)]
     pub(crate) fn wait_in<T>(
         &self,
@@ -154,7 +226,7 @@ impl Engine {
         ready: &mut Ready,
         turn: impl Fn(&mut Lane, Instant, &mut Ready) -> (Progress, Option<T>),
     ) -> T {
-        let mut now = self.clock.now();
+        let mut now = self.now();
         let (mut begin, mut looks) = (None, 0_u32);
         let (mut wait, mut blockage) = (Wait::default(), Blockage::default());
         loop {
@@ -172,34 +244,34 @@ impl Engine {
             let worked = progress == Progress::Delivered || has_advanced;
             looks = looks.wrapping_add(1);
             if worked || looks.is_multiple_of(LOOKS_PER_TIME) {
-                now = self.clock.now();
+                now = self.now();
             }
             if worked {
                 self.waits.end(&mut blockage);
                 begin = None;
-                wait.restart(&mut lane.history);
+                wait.restart(lane.history());
                 continue;
             }
             let since = *begin.get_or_insert(now);
             let waited = now.since(since);
-            if lane.delivery.taken.wants_room() {
+            if lane.wants_room() {
                 lane.consider_more(waited);
             }
             if waited >= LONG {
                 self.note_blocked((lane, subject), &mut blockage, since);
             }
-            match wait.next(&self.policy, &lane.history, waited) {
+            match wait.next(&self.policy, lane.history(), waited) {
                 // The system call is pause enough.
                 Next::Nothing => {}
                 _ if progress == Progress::Moved => {
                     self.waits.end(&mut blockage);
                     begin = None;
-                    wait.restart(&mut lane.history);
+                    wait.restart(lane.history());
                 }
                 Next::Yield => {
                     lane.unlocked(std::thread::yield_now);
-                    let back = self.clock.now();
-                    wait.note_yield(&self.policy, &mut lane.history, back.since(now));
+                    let back = self.now();
+                    wait.note_yield(&self.policy, lane.history(), back.since(now));
                     now = back;
                 }
                 Next::Sleep => {
@@ -209,7 +281,7 @@ impl Engine {
                         self.end_wait(lane, wait, blockage);
                         return answer;
                     }
-                    now = self.clock.now();
+                    now = self.now();
                 }
             }
         }
@@ -217,7 +289,7 @@ impl Engine {
 
     #[inline(always)]
     fn end_wait(&self, lane: &mut Lane, wait: Wait, mut blockage: Blockage) {
-        wait.end(&mut lane.history);
+        wait.end(lane.history());
         self.waits.end(&mut blockage);
     }
 
@@ -238,18 +310,21 @@ impl Engine {
 
     #[cold]
     fn look_around(&self, lane: &mut Lane) {
-        lane.look_around(self.clock.now());
+        lane.look_around(self.now());
     }
 
     /// Takes one turn and returns what `look` returns: for the calls that test.
     #[inline]
-    pub fn look<T>(&self, look: impl FnOnce(&mut Lane) -> T) -> T {
-        let mut lane = self.lane.lock();
+    pub(crate) fn look<T>(
+        &self,
+        mut lane: Guard<'_, Lane>,
+        look: impl FnOnce(&mut Lane) -> T,
+    ) -> T {
         self.count_turn(&mut lane);
-        let now = self.clock.now();
+        let now = self.now();
         let worked = lane.turn(now) == Progress::Delivered;
         let worked = self.advance_if_due(&mut lane) || worked;
-        if !worked && self.policy.spin.is_zero() && lane.history.is_tested_in_vain() {
+        if !worked && !self.spins() && lane.history().is_tested_in_vain() {
             // A program that tests in a loop may keep the ranks that it waits for from their core.
             lane.unlocked(std::thread::yield_now);
         }
@@ -258,15 +333,14 @@ impl Engine {
 
     /// Delivers what has come, also from peers that never sent before. The number of turns has a
     /// limit, so that it ends.
-    pub fn catch_up(&self) {
-        let mut lane = self.lane.lock();
+    pub(crate) fn catch_up(&self, lane: &mut Lane) {
         // `begin_sleep` finds the peers that have sent for the first time.
         lane.begin_sleep();
         if !self.is_about_to_sleep() {
-            lane.end_sleep();
+            lane.links_mut().set_asleep(false);
         }
         for _ in 0..MOST_TURNS_TO_CATCH_UP {
-            if lane.turn(self.clock.now()) != Progress::Delivered {
+            if lane.turn(self.now()) != Progress::Delivered {
                 break;
             }
         }
@@ -286,19 +360,16 @@ impl Engine {
         (since, blockage): (Instant, Blockage),
         ready: &mut impl FnMut(&mut Lane) -> Option<T>,
     ) -> Option<T> {
-        let more_at = lane
-            .delivery
-            .taken
-            .wants_room()
-            .then(|| since.plus(LONG_WAIT));
+        let more_at = lane.wants_room().then(|| since.plus(LONG_WAIT));
         if R::LEADS {
             // This check sets it again: another thread may have set it last.
-            lane.look_again_at = None;
+            lane.waiters().look_again(None);
             if let Some(answer) = ready(lane) {
                 return Some(answer);
             }
         }
-        let wake_at = earliest([lane.wake_at(), more_at, lane.look_again_at]);
+        let look_again_at = lane.waiters().look_again_at();
+        let wake_at = earliest([lane.links().wake_at(), more_at, look_again_at]);
         if wake_at == Some(Instant::ZERO) {
             // There is something to do already, but another rank may need this core first.
             lane.unlocked(std::thread::yield_now);
@@ -309,86 +380,111 @@ impl Engine {
         let answer = ready(lane);
         // A question that is opened later rings.
         let is_asked = self.waits.asks(blockage);
-        if is_quiet && answer.is_none() && !is_asked && !self.has_due_tasks() {
-            lane.delivery.counters.sleeps += 1;
+        if is_quiet && answer.is_none() && !is_asked && !self.tasks.look_again() {
+            lane.note_sleep();
             if R::LEADS {
                 let awaits = role.awaits(lane);
-                lane.begin_sleep_of_leader(awaits, wake_at);
+                let wants_room = lane.wants_room();
+                lane.waiters().begin_sleep(awaits, wake_at, wants_room);
             }
-            lane.unlocked(|| self.doze(wake_at, &self.own_doorbell, None));
+            lane.unlocked(|| self.doze(wake_at, Sleeper::Program, None));
             if R::LEADS {
-                lane.end_sleep_of_leader();
+                lane.waiters().end_sleep();
             }
         }
         if self.sleepers.fetch_sub(1, Ordering::SeqCst) == 1 {
-            lane.end_sleep();
+            lane.links_mut().set_asleep(false);
         }
         answer
     }
 
-    /// Sleeps until a link has something, `doorbell` rings, the launcher `asks`, or `until`.
-    #[expect(clippy::disallowed_methods, reason = "this file blocks")]
+    /// Sleeps until a link has something, the doorbell of `sleeper` rings, the launcher `asks`, or
+    /// `until`. Returns true if the launcher asks.
     pub(crate) fn doze(
         &self,
         until: Option<Instant>,
-        doorbell: &OwnedFd,
+        sleeper: Sleeper,
         asks: Option<BorrowedFd<'_>>,
-    ) -> Woken {
-        let timeout = until.map(|until| {
-            let left = until.since(self.clock.now());
-            Timespec::try_from(left).unwrap_or(Timespec {
-                tv_sec: 1,
-                tv_nsec: 0,
-            })
-        });
-        let watched = self.doorbells.iter().chain([doorbell]);
-        let mut watched: Vec<_> = watched.map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
-        let own = watched.len() - 1;
-        watched.extend(asks.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
-        // Interrupted by a signal: the caller looks again.
-        let _ = poll(&mut watched, timeout.as_ref());
-        let is_closed = |it: &PollFd<'_>| it.revents().contains(PollFlags::NVAL);
-        if watched[..=own].iter().any(is_closed) {
-            self.tell_closed();
-        }
-        let has_come = |it: &PollFd<'_>| !it.revents().is_empty();
-        if has_come(&watched[own]) {
-            let _ = rustix::io::read(doorbell.as_fd(), &mut [0; 8]);
-        }
-        Woken {
-            has_question: watched.get(own + 1).is_some_and(has_come),
-        }
-    }
-
-    /// Sleeps until the launcher `asks`, this process ends, or for `time`. Returns true if the
-    /// launcher asks.
-    #[expect(clippy::disallowed_methods, reason = "this file blocks")]
-    pub(crate) fn await_question(&self, time: Duration, asks: Option<BorrowedFd<'_>>) -> bool {
-        let mut watched = vec![PollFd::new(&self.end, PollFlags::IN)];
-        watched.extend(asks.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
-        let timeout = Timespec::try_from(time).ok();
-        let _ = poll(&mut watched, timeout.as_ref());
-        let is_readable = |it: &PollFd<'_>| !it.revents().is_empty();
-        watched.get(1).is_some_and(is_readable)
-    }
-
-    /// Reports, once, that the program has closed descriptors that threads sleep on. The peers
-    /// notice by themselves that this process answers no more.
-    #[cold]
-    fn tell_closed(&self) {
-        self.closed.call_once(|| {
-            eprintln!(
-                "mpi-lite (pid {}): the program has closed file descriptors of MPI, so it can \
-                 send and receive no more messages; close only descriptors that the program opened",
-                std::process::id()
-            );
-        });
+    ) -> bool {
+        let time = until.map(|until| until.since(self.now()));
+        self.doorbells.doze(time, sleeper, asks)
     }
 
     /// Wakes all sleepers, if there are any.
     pub(crate) fn ring(&self) {
-        if self.sleepers.load(Ordering::SeqCst) > 0 {
-            let _ = rustix::io::write(self.own_doorbell.as_fd(), &1u64.to_ne_bytes());
+        if self.is_about_to_sleep() {
+            self.doorbells.ring(Sleeper::Program);
         }
+    }
+
+    /// The call of this task has returned on another thread.
+    pub(crate) fn note_called(&self, task: TaskId) {
+        self.tasks.note_called(task);
+        self.ring();
+    }
+
+    /// Lets the tasks go on that can; costs a few instructions if none can. Returns true if any has
+    /// gone on. The lane is left to others meanwhile.
+    #[inline(always)]
+    pub(crate) fn advance_if_due(&self, lane: &mut Guard<'_, Lane>) -> bool {
+        self.tasks.is_due(lane) && self.advance(lane)
+    }
+
+    #[cold]
+    pub(crate) fn advance(&self, lane: &mut Guard<'_, Lane>) -> bool {
+        let has_advanced = self.tasks.advance(lane);
+        if has_advanced {
+            // A request that another thread waits for may have finished.
+            self.ring();
+        }
+        has_advanced
+    }
+
+    /// Lets the tasks go on for the ticker, which visits the lane by `visit`. Returns true if it
+    /// has polled any.
+    pub(crate) fn advance_as_ticker<'a>(
+        &self,
+        lane: Guard<'a, Lane>,
+        visit: impl Fn() -> Option<Guard<'a, Lane>>,
+    ) -> bool {
+        let has_polled = self.tasks.advance_as_ticker(lane, visit);
+        if has_polled.is_some() {
+            self.ring();
+        }
+        has_polled == Some(true)
+    }
+
+    /// Notes that nothing has come for the thread that takes turns since then, which is so long
+    /// ago. Describes its wait if a question is open that it has not answered.
+    #[cold]
+    fn note_blocked(
+        &self,
+        (lane, subject): (&Lane, Describe<'_>),
+        blockage: &mut Blockage,
+        since: Instant,
+    ) {
+        self.waits.begin(blockage, since);
+        self.describe_if_asked((lane, subject), blockage, since);
+    }
+
+    /// Describes the wait of this thread, which began then, if a question is open that it has not
+    /// answered.
+    pub(crate) fn describe_if_asked(
+        &self,
+        (lane, subject): (&Lane, Describe<'_>),
+        blockage: &mut Blockage,
+        since: Instant,
+    ) {
+        if self.waits.asks(*blockage) {
+            // Not the time of the turn: the ticker may have read the clock after that.
+            let blocked = self.now().since(since);
+            self.describe(lane).answer(subject, blocked);
+            self.waits.note_answer(blockage);
+        }
+    }
+
+    /// What there is to say of `lane`, this one.
+    pub(crate) fn describe<'a>(&'a self, lane: &'a Lane) -> Description<'a> {
+        Description::new(lane, &self.waits, &self.tasks)
     }
 }

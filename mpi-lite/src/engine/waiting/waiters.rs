@@ -6,9 +6,10 @@
 //! followers for which something has changed under it. So no call is lost, whichever thread makes
 //! the change.
 //!
-//! `lead` defines what is behind the lock, and how a thread leads. Decision 0046.
+//! `lane::followers` defines what is behind the lock, `lead` how a thread leads. Decision 0046.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::time::Duration;
 
 use super::lock::{Guard, Leave};
 use crate::clock::Instant;
@@ -45,47 +46,41 @@ pub(crate) struct Waiters {
     /// A follower was called to lead, and has not woken yet.
     is_next_leader_called: bool,
     followers: Vec<Follower>,
+    /// The state of the lane when followers were last called.
+    seen: Seen,
+    /// The leader sleeps, and must be woken if this changes.
+    sleep: Option<Sleep>,
+    /// When the followers that wait for any change were last called.
+    called_at: Option<Instant>,
+    /// When a sleeper must look again, though nothing has come.
+    look_again_at: Option<Instant>,
+    /// Wakes the leader. There is one if several threads may wait.
+    doorbell: Option<OwnedFd>,
 }
+
+/// How often a leader that does not sleep wakes the followers that wait for any change.
+const CALL: Duration = Duration::from_micros(100);
 
 /// What followers may wait for, as far as the lane can check it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Seen {
-    pub(crate) finished: u64,
-    pub(crate) unexpected: u64,
-    pub(crate) sends: usize,
-    pub(crate) lost: usize,
+    finished: u64,
+    others: [u64; 3],
+}
+
+impl Seen {
+    /// So many operations have finished; `others` are counts that change with anything else.
+    pub(crate) fn new(finished: u64, others: [u64; 3]) -> Self {
+        Self { finished, others }
+    }
 }
 
 /// What a leader that went to sleep waits for, and the state of the lane then.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sleep {
-    pub(crate) awaits: Until,
-    pub(crate) until: Option<Instant>,
-    pub(crate) wants_room: bool,
-}
-
-/// What the leader keeps in the lane.
-#[derive(Debug, Default)]
-pub(crate) struct Lead {
-    /// The state of the lane when followers were last called.
-    pub(crate) seen: Seen,
-    /// The leader sleeps, and must be woken if this changes.
-    pub(crate) sleep: Option<Sleep>,
-    /// When the followers that wait for any change were last called.
-    pub(crate) called_at: Option<Instant>,
-    /// Wakes the leader. There is one if several threads may wait.
-    pub(crate) doorbell: Option<OwnedFd>,
-}
-
-#[cfg(test)]
-impl Lead {
-    pub(crate) fn is_asleep(&self) -> bool {
-        self.sleep.is_some()
-    }
-
-    pub(crate) fn has_doorbell(&self) -> bool {
-        self.doorbell.is_some()
-    }
+struct Sleep {
+    awaits: Until,
+    until: Option<Instant>,
+    wants_room: bool,
 }
 
 /// Returns something if what a thread waits for has happened.
@@ -126,6 +121,103 @@ impl Waiters {
             }
             !is_met
         });
+    }
+
+    /// Calls the followers for which something may have changed. Returns true if what a sleeping
+    /// leader waits for may have happened.
+    pub(crate) fn tell(&mut self, seen: Seen, has_finished: impl Fn(Key) -> bool) -> bool {
+        if seen == self.seen {
+            return false;
+        }
+        self.seen = seen;
+        let may_be_over = |until| match until {
+            Until::Finished(one) => has_finished(one),
+            Until::Count(count) => count <= seen.finished,
+            Until::Change => true,
+        };
+        self.call_if(may_be_over);
+        self.sleep.is_some_and(|sleep| may_be_over(sleep.awaits))
+    }
+
+    /// Calls the followers whose condition the lane cannot check.
+    fn call_to_look(&mut self) {
+        self.call_if(|until| until == Until::Change);
+    }
+
+    /// Returns true if the leader, which does not sleep, has not called all followers for long. It
+    /// does now: [`Waiters::tell`] must follow.
+    pub(crate) fn call_now_and_then(&mut self, now: Instant) -> bool {
+        let is_due = |at: Instant| now.since(at) >= CALL;
+        let is_due = self.called_at.is_none_or(is_due);
+        if is_due {
+            self.called_at = Some(now);
+            self.call_to_look();
+        }
+        is_due
+    }
+
+    /// Allows several threads. `doorbell` wakes the one that leads.
+    pub(crate) fn allow_several(&mut self, doorbell: OwnedFd) {
+        self.doorbell = Some(doorbell);
+    }
+
+    /// Returns true if several threads may wait.
+    pub(crate) fn may_be_several(&self) -> bool {
+        self.doorbell.is_some()
+    }
+
+    /// Notes that the leader, which waits for `awaits`, is about to sleep until then. `wants_room`:
+    /// a message was not taken in. Local peers wake it already.
+    pub(crate) fn begin_sleep(&mut self, awaits: Until, until: Option<Instant>, wants_room: bool) {
+        self.sleep = Some(Sleep {
+            awaits,
+            until,
+            wants_room,
+        });
+        self.call_to_look();
+    }
+
+    pub(crate) fn end_sleep(&mut self) {
+        self.sleep = None;
+        self.call_to_look();
+    }
+
+    /// Returns true if the leader sleeps.
+    pub(crate) fn is_leader_asleep(&self) -> bool {
+        self.sleep.is_some()
+    }
+
+    /// Returns true if the leader sleeps, and for longer than the lane may: until `wake_at`; or it
+    /// does not know that a message was not taken in.
+    pub(crate) fn oversleeps(&self, wake_at: Option<Instant>, wants_room: bool) -> bool {
+        self.sleep.is_some_and(|sleep| {
+            let is_earlier = |at| sleep.until.is_none_or(|until| at < until);
+            wake_at.is_some_and(is_earlier) || (wants_room && !sleep.wants_room)
+        })
+    }
+
+    /// Wakes the leader from its sleep.
+    pub(crate) fn wake_leader(&mut self) {
+        if let Some(doorbell) = &self.doorbell {
+            self.sleep = None;
+            let _ = rustix::io::write(doorbell.as_fd(), &1u64.to_ne_bytes());
+        }
+    }
+
+    /// When a sleeper must look again, though nothing has come.
+    pub(crate) fn look_again_at(&self) -> Option<Instant> {
+        self.look_again_at
+    }
+
+    /// Sets when a sleeper must look again. The thread that looks sets it for itself.
+    pub(crate) fn look_again(&mut self, at: Option<Instant>) {
+        self.look_again_at = at;
+    }
+
+    /// Takes the time when a follower that waits for `until` must look again.
+    pub(crate) fn take_look_again(&mut self, until: Until) -> Option<Instant> {
+        let look_again_at = self.look_again_at.take();
+        look_again_at.filter(|_| until == Until::Change)
     }
 
     /// Nobody leads any more, or the thread that may have been called to lead does not: calls

@@ -12,12 +12,12 @@ use super::super::{EnvelopeBytes, PeerId};
 use super::afar::{Afar, STREAMED_BYTES, Store};
 use super::choice::{self, CHOICE_BYTES, Choice, Trial, Way};
 use super::header::{Kind, words_of};
-use super::local_peer::LocalPeer;
 use super::reply_slot::ReplySlot;
 use super::ring::{Consumer, Header, INLINE_BYTES, Producer, RELAY_PIECE_BYTES, RegisteredWords};
 
 use crate::clock::Clock;
 use crate::memory::{Room, Span};
+use crate::node::peer_memory::PeerMemory;
 use crate::node::segment::{Area, Pair, TRANSFERS};
 
 /// Words of a message in front of its body.
@@ -54,7 +54,7 @@ pub(super) struct Outward {
     /// Transfers in use, a bit for each.
     transfers: u64,
     /// The local peer's memory, if the system copies from and to it; `None` until that was tried.
-    reach: Option<Option<LocalPeer>>,
+    reach: Option<Option<PeerMemory>>,
 }
 
 impl Outward {
@@ -331,9 +331,10 @@ impl Outward {
         self.reach = Some(None);
     }
 
-    /// The local peer's process, if its memory can be reached.
-    pub(super) fn reach(&mut self) -> Option<LocalPeer> {
-        *self.reach.get_or_insert_with(|| LocalPeer::of(self.area))
+    /// The local peer's memory, if it can be reached.
+    pub(super) fn reach(&mut self) -> Option<PeerMemory> {
+        let reach = || PeerMemory::of(self.area).ok();
+        *self.reach.get_or_insert_with(reach)
     }
 
     /// Notes that its memory cannot be reached any more.

@@ -16,7 +16,6 @@ mod header;
 mod landing;
 mod limits;
 mod link;
-mod local_peer;
 mod message;
 mod receiving;
 mod reply_slot;

@@ -10,10 +10,9 @@
 //! that copied it before; otherwise each half would cross to the other core each time.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use std::io;
 
-use super::local_peer::LocalPeer;
 use crate::memory::Span;
+use crate::node::peer_memory::{PeerMemory, Unreachable};
 use crate::node::segment::Transfer;
 
 /// Bytes of the shortest chunk, and of the longest.
@@ -150,7 +149,7 @@ pub(super) enum Progress {
 pub(super) struct Origin {
     /// The sender of the message.
     pub(super) from: u32,
-    pub(super) local_peer: LocalPeer,
+    pub(super) local_peer: PeerMemory,
     /// The receiver's side.
     pub(super) side: Side,
     /// Where it is in the sender's memory.
@@ -232,7 +231,7 @@ impl Copying {
         core::mem::take(&mut self.bytes)
     }
 
-    fn copy(&self, number: u32) -> io::Result<()> {
+    fn copy(&self, number: u32) -> Result<(), Unreachable> {
         let (at, len) = self.cut.chunk(number);
         // The system checks the address that a local peer has stored.
         let there = self.origin.address.wrapping_add(at as u64);
@@ -270,7 +269,7 @@ impl Copying {
 
 /// The sender's part: copies a chunk of `body`, if the receiver has stored where the message goes
 /// and one is left. Returns the bytes copied.
-pub(super) fn help((local_peer, side): (LocalPeer, Side), body: Span, transfer: &Transfer) -> u64 {
+pub(super) fn help((local_peer, side): (PeerMemory, Side), body: Span, transfer: &Transfer) -> u64 {
     let place = transfer.place.load(Acquire);
     let is_meant = transfer.bytes.load(Relaxed) == body.len() as u64;
     if place == 0 || !is_meant || transfer.failed.load(Relaxed) != 0 {

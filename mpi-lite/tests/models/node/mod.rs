@@ -8,6 +8,7 @@
 pub(crate) mod segment;
 
 pub(crate) mod doorbells;
+pub(crate) mod peer_memory;
 
 #[path = "../../../src/node/about.rs"]
 #[allow(

@@ -5,9 +5,9 @@ use loom::sync::atomic::AtomicU32;
 use loom::sync::atomic::Ordering::{Acquire, Release};
 use loom::thread::yield_now;
 
-use super::local_peer::LocalPeer;
 use super::transfer::{Copying, Origin, Progress, Side, help};
 use crate::memory::{Memory, Span};
+use crate::node::peer_memory::PeerMemory;
 use crate::node::segment::Transfer;
 use crate::sync::{Bug, Role, check};
 
@@ -34,7 +34,7 @@ fn send(
     transfer: &Transfer,
     notes: &Notes,
     messages: u32,
-    (local_peer, side): (LocalPeer, Side),
+    (local_peer, side): (PeerMemory, Side),
 ) {
     for number in 1..=messages {
         body.fill(u64::from(number));
@@ -52,7 +52,7 @@ fn send(
 /// written.
 fn receive(transfer: &'static Transfer, notes: &Notes, messages: u32, side: Side) -> Vec<u32> {
     let room = Memory::at(ROOM, BYTES, PIECE);
-    let local_peer = LocalPeer { writable_from: 0 };
+    let local_peer = PeerMemory { writable_from: 0 };
     for number in 1..=messages {
         room.span().fill(0);
         wait_for(&notes.told, number);
@@ -86,7 +86,7 @@ fn copy(messages: u32, writable_from: usize, (me, other): (u32, u32)) -> Vec<u32
         told: AtomicU32::new(0),
         done: AtomicU32::new(0),
     }));
-    let local_peer = LocalPeer {
+    let local_peer = PeerMemory {
         writable_from: writable_from as u64,
     };
     let sender = loom::thread::spawn(move || {

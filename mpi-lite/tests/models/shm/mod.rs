@@ -1,7 +1,5 @@
 //! The channels between ranks of one node: the library's files on the model's ground.
 
-mod local_peer;
-
 #[path = "../../../src/transport/shm/reply_slot.rs"]
 mod reply_slot;
 #[path = "../../../src/transport/shm/ring.rs"]

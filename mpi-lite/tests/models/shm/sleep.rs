@@ -52,7 +52,7 @@ struct Sleeper {
 }
 
 impl Sleeper {
-    /// Sleeps until `is_there`, as `Engine::sleep` does.
+    /// Sleeps until `is_there`, as `Waiting::sleep` does.
     fn sleep_until(&self, mut is_there: impl FnMut() -> bool) {
         while !is_there() {
             self.wakeup.begin();

@@ -1,6 +1,6 @@
 //! Where the body of an unexpected message is.
 
-use crate::engine::requests::request::Request;
+use crate::engine::requests::Request;
 use crate::memory::Span;
 use crate::pool::Pool;
 use crate::transport::{Arrival, PeerId};

@@ -3,7 +3,7 @@
 use super::key::Pattern;
 use super::queue::Queue;
 use crate::engine::envelope::Envelope;
-use crate::engine::requests::request::Request;
+use crate::engine::requests::Request;
 
 /// The posted receives.
 #[derive(Debug, Default)]

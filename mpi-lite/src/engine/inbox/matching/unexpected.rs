@@ -4,7 +4,7 @@ use super::body::Body;
 use super::key::Pattern;
 use super::queue::Queue;
 use crate::engine::envelope::Envelope;
-use crate::engine::requests::request::Request;
+use crate::engine::requests::Request;
 use crate::slab::{Key, Slab};
 
 /// A message without a receive.

@@ -1,0 +1,10 @@
+//! What calls do that is more than a line in their chapter, in the words of their arguments.
+
+pub mod attached;
+pub mod completion;
+pub mod external;
+pub mod generalized;
+pub mod grids;
+pub mod memory;
+pub mod point;
+pub mod record;

@@ -1,0 +1,1 @@
+//! Ports that are no communicators'.
