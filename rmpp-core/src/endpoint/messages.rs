@@ -28,15 +28,11 @@ impl<'a, Out, In> OutgoingMessages<'a, Out, In> {
     #[inline]
     #[must_use]
     pub fn first_packet(self, message: OutgoingId) -> Option<Transmit> {
-        let Endpoint {
-            sender,
-            receiver,
-            common,
-            ..
-        } = self.0;
-        let (index, to) = sender.goes_first(common.config(), message)?;
-        let ack = receiver.acknowledge(common, to);
-        Some(sender.first_packet(common, index, ack))
+        let endpoint = self.0;
+        let common = &mut endpoint.common;
+        let (index, to) = endpoint.sender.goes_first(common.config(), message)?;
+        let ack = endpoint.receiver.acknowledge(common, to);
+        Some(endpoint.sender.first_packet(common, index, ack))
     }
 
     /// A packet that [`first_packet`](Self::first_packet) has given out is on its way. Until then
@@ -75,10 +71,8 @@ impl<'a, Out, In> IncomingMessages<'a, Out, In> {
             return Some(kept);
         }
         endpoint.observe(now);
-        let Endpoint {
-            receiver, common, ..
-        } = endpoint;
-        let has_landed = receiver.land(common, message, (landing, kept));
+        let common = &mut endpoint.common;
+        let has_landed = endpoint.receiver.land(common, message, (landing, kept));
         has_landed.then(|| common.take_arrival(message)).flatten()
     }
 
@@ -95,14 +89,12 @@ impl<'a, Out, In> IncomingMessages<'a, Out, In> {
     #[inline]
     #[must_use]
     pub fn kept(self, message: IncomingId) -> Option<&'a mut In> {
-        let Endpoint {
-            receiver, common, ..
-        } = self.0;
-        if let Some(kept) = receiver.kept(message) {
+        let endpoint = self.0;
+        if let Some(kept) = endpoint.receiver.kept(message) {
             return Some(kept);
         }
         // Its last packet has just been handled, and is to be placed.
-        common.arrived(message)
+        endpoint.common.arrived(message)
     }
 
     /// The layer below has lost packets because its receive buffer was full: less is granted for a
@@ -121,9 +113,6 @@ impl<'a, Out, In> IncomingMessages<'a, Out, In> {
     /// its place.
     #[must_use]
     pub fn awaited(self, message: IncomingId) -> Option<Awaited> {
-        let Endpoint {
-            receiver, common, ..
-        } = self.0;
-        receiver.awaited(common.config(), message)
+        self.0.receiver.awaited(self.0.common.config(), message)
     }
 }

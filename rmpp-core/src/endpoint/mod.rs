@@ -278,14 +278,11 @@ impl<Out, In> Endpoint<Out, In> {
     #[inline(always)]
     #[must_use]
     pub fn state(&self) -> State<'_> {
-        let has_grants = self.receiver.has_grants() && !self.common.has(Bug::LeaveGrants);
         State {
             has_events: self.common.has_events(),
             is_pressed: self.common.has_answers()
-                || has_grants
-                || self.sender.has_ready()
-                || self.receiver.has_acks()
-                || self.sender.waits_to_settle(),
+                || self.sender.is_pressed()
+                || self.receiver.is_pressed(&self.common),
             is_quiet: self.sender.is_idle() && !self.common.has_answers() && !self.receiver.owes(),
             next_timeout: self.next_timeout(),
             counters: self.common.counters(),
@@ -361,25 +358,19 @@ impl<Out, In> Endpoint<Out, In> {
                 self.lose(lost);
             }
         }
-        let expiry = self.receiver.first_expiry(&self.common);
+        let expiry = self.receiver.forget_expired(&mut self.common);
         self.common.alarms_mut().begin_anew(expiry);
     }
 
     fn tick_path(&mut self, to: u32, now: Instant) {
-        let Self {
-            sender,
-            receiver,
-            common,
-            ..
-        } = self;
-        if sender.is_lost_by_silence(common, to) {
+        if self.sender.is_lost_by_silence(&mut self.common, to) {
             self.lose(to);
             return;
         }
-        receiver.tick_ack(to, now);
-        sender.tick_pending(common, to);
-        sender.tick_held(common, to);
-        let silent = sender.silence_ends(to);
+        self.receiver.tick_ack(to, now);
+        self.sender.tick_pending(&mut self.common, to);
+        self.sender.tick_held(&mut self.common, to);
+        let silent = self.sender.silence_ends(to);
         let due = self.path_due(to);
         debug_assert!(due > now, "what is due has been done");
         // The layer below may have no room for what is to go again.

@@ -23,11 +23,11 @@ impl<K: Kept> Receiver<K> {
         let Some(index) = self.store.messages.find(message.0) else {
             return false;
         };
-        if self.store.messages[index].state == State::Early {
-            self.store.messages[index].kept = Some(kept);
+        let message = &mut self.store.messages[index];
+        if message.state == State::Early {
+            message.kept = Some(kept);
             return false;
         }
-        let message = &mut self.store.messages[index];
         let short = message.shape(common.config()).is_short();
         if landing == Landing::Later && message.state == State::Held {
             (message.named, message.in_vain) = (true, true);
@@ -136,15 +136,12 @@ impl<K: Kept> Receiver<K> {
         }
         message.done_at = now;
         self.store.list(common, index, Listed::Done);
-        let expiry = self.store.expiry(common, now);
+        let expiry = now.plus(common.config().done_state_lifetime);
         common.alarms_mut().wake_at(expiry);
         // Rule C.
-        while self.store.done.len() > common.config().max_done_states {
-            let oldest = self
-                .store
-                .done
-                .head()
-                .expect("a list that is too long is not empty");
+        while self.store.done.len() > common.config().max_done_states
+            && let Some(oldest) = self.store.done.head()
+        {
             common.counts().done_expired += 1;
             self.store.forget(oldest);
         }

@@ -46,7 +46,6 @@ impl Granting {
         self.grants.give_back(n, &mut self.to[from as usize]);
     }
 
-    /// The layer below has lost packets because it had no room.
     // Rule G.
     pub(super) fn overflow(&mut self) {
         self.grants.overflow();
@@ -185,13 +184,11 @@ impl Granting {
         None
     }
 
-    /// Returns true if a CTS is due.
     #[inline]
     pub(super) fn is_due(&self) -> bool {
         !self.due.is_empty()
     }
 
-    /// Gives the memory of a long queue back that has been drained.
     #[inline]
     pub(super) fn give_back_queue(&mut self) {
         give_back(&mut self.due);

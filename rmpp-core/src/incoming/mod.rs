@@ -171,7 +171,6 @@ impl<K: Kept> Receiver<K> {
         true
     }
 
-    /// The message at a position, if there is one.
     #[inline]
     pub(crate) fn id_at(&self, index: u32) -> Option<IncomingId> {
         self.store.messages.get(index)?;
@@ -208,18 +207,13 @@ impl<K: Kept> Receiver<K> {
     // Rule K.
     pub(crate) fn next_ack(&mut self, common: &Common<K>) -> Option<(u32, Header, Bits)> {
         let (to, has_gap) = self.store.from.next_ripe()?;
-        let (flags, bits) = match has_gap {
-            true => (
-                Flags::PURE.with(Flags::GAP),
-                self.store.accepted_ahead(common, to),
-            ),
-            false => (Flags::PURE, Bits::NONE),
-        };
-        let header = Header {
-            flags,
-            ..Header::bare(Kind::MsgEnd, common.config().version, to)
-        };
-        Some((to, header, bits))
+        let mut header = Header::bare(Kind::MsgEnd, common.config().version, to);
+        header.flags = Flags::PURE;
+        if !has_gap {
+            return Some((to, header, Bits::NONE));
+        }
+        header.flags = Flags::PURE.with(Flags::GAP);
+        Some((to, header, self.store.accepted_ahead(common, to)))
     }
 
     /// When the acknowledgement that is owed to a peer goes alone; `NEVER`: not, or at once.
@@ -231,24 +225,27 @@ impl<K: Kept> Receiver<K> {
         }
     }
 
-    /// The acknowledgement owed to a peer may have waited long enough.
-    // Rule K.
     #[inline]
     pub(crate) fn tick_ack(&mut self, from: u32, now: Instant) {
         self.store.from.tick(from, now);
     }
 
-    /// Forgets the finished messages that have been remembered for long enough.
+    /// Forgets the finished messages that have been remembered for long enough, without a GCH.
+    /// Returns when the next one has been.
     // Rule P8.
-    pub(crate) fn forget_expired(&mut self, common: &mut Common<K>) {
-        self.store.forget_expired(common);
-    }
-
-    /// When the oldest finished message is forgotten.
-    pub(crate) fn first_expiry(&self, common: &Common<K>) -> Instant {
-        let oldest = self.store.done.head();
-        let done_at = oldest.map(|oldest| self.store.messages[oldest].done_at);
-        done_at.map_or(Instant::NEVER, |at| self.store.expiry(common, at))
+    pub(crate) fn forget_expired(&mut self, common: &mut Common<K>) -> Instant {
+        let store = &mut self.store;
+        while let Some(oldest) = store.done.head() {
+            debug_assert!(store.messages[oldest].is_done());
+            let done_at = store.messages[oldest].done_at;
+            let expiry = done_at.plus(common.config().done_state_lifetime);
+            if expiry > common.now() {
+                return expiry;
+            }
+            common.counts().done_expired += 1;
+            store.forget(oldest);
+        }
+        Instant::NEVER
     }
 
     /// Returns true if it has a finished message, or owes an acknowledgement.
@@ -257,31 +254,22 @@ impl<K: Kept> Receiver<K> {
         self.store.done.len() > 0 || self.store.from.owes()
     }
 
-    /// Returns true if a peer is owed an acknowledgement.
     #[inline]
     pub(crate) fn owes(&self) -> bool {
         self.store.from.owes()
     }
 
-    /// Returns true if a CTS is due.
+    /// Returns true if a CTS is due, or an acknowledgement may go alone.
     #[inline]
-    pub(crate) fn has_grants(&self) -> bool {
-        self.granting.is_due()
+    pub(crate) fn is_pressed(&self, common: &Common<K>) -> bool {
+        (self.granting.is_due() && !common.has(Bug::LeaveGrants)) || self.store.from.is_ripe()
     }
 
-    /// Returns true if an acknowledgement may go alone.
-    #[inline]
-    pub(crate) fn has_acks(&self) -> bool {
-        self.store.from.is_ripe()
-    }
-
-    /// The layer below has lost packets because it had no room.
     // Rule G.
     pub(crate) fn overflow(&mut self) {
         self.granting.overflow();
     }
 
-    /// Gives the memory of a long queue back that has been drained.
     #[inline]
     pub(crate) fn give_back(&mut self) {
         self.granting.give_back_queue();
@@ -313,7 +301,6 @@ impl<K: Kept> Receiver<K> {
         (peers + grants, rooms + queue + due)
     }
 
-    /// The peers that are owed an acknowledgement are known.
     pub(crate) fn check(&self) {
         self.store.from.check();
     }

@@ -201,13 +201,11 @@ impl FromPeers {
         }
     }
 
-    /// Returns true if a peer is owed an acknowledgement.
     #[inline]
     pub(super) fn owes(&self) -> bool {
         self.owed_to > 0
     }
 
-    /// Returns true if an acknowledgement may go alone.
     #[inline]
     pub(super) fn is_ripe(&self) -> bool {
         !self.ripe.is_empty()

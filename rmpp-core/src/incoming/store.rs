@@ -11,7 +11,6 @@ use crate::event::Event;
 use crate::ids::IncomingId;
 use crate::list::List;
 use crate::packet::{Header, Kind};
-use crate::time::Instant;
 
 impl<K: Kept> Store<K> {
     /// The state of the message a packet belongs to, if there is any.
@@ -165,23 +164,6 @@ impl<K: Kept> Store<K> {
         if self.messages[index].listed == Listed::Unconfirmed {
             self.unlist(index);
             self.from.owe(common, from, false, now);
-        }
-    }
-
-    /// When a message that is done now is forgotten without a GCH.
-    pub(super) fn expiry(&self, common: &Common<K>, done_at: Instant) -> Instant {
-        done_at.plus(common.config().done_state_lifetime)
-    }
-
-    // Rule P8.
-    pub(super) fn forget_expired(&mut self, common: &mut Common<K>) {
-        let now = common.now();
-        while let Some(oldest) = self.done.head()
-            && self.expiry(common, self.messages[oldest].done_at) <= now
-        {
-            debug_assert!(self.messages[oldest].is_done());
-            common.counts().done_expired += 1;
-            self.forget(oldest);
         }
     }
 }

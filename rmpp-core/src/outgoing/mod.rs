@@ -322,7 +322,6 @@ impl<K: Kept> Sender<K> {
         }
     }
 
-    /// Gives a message up that has not ended.
     pub(crate) fn abort(&mut self, common: &mut Common<K>, message: OutgoingId) {
         if let Some(index) = self.queues.messages.find(message.0) {
             self.queues.abort(common, index);
@@ -337,7 +336,6 @@ impl<K: Kept> Sender<K> {
         peer.heard_at = now;
     }
 
-    /// Returns true if a peer is lost.
     #[inline]
     pub(crate) fn is_lost(&self, peer: u32) -> bool {
         self.queues.to[peer as usize].lost
@@ -366,22 +364,17 @@ impl<K: Kept> Sender<K> {
         self.queues.messages.len() == 0
     }
 
-    /// Returns true if a message has something to transmit.
+    /// Returns true if a message has something to transmit, or messages wait for room, and an
+    /// acknowledgement that makes some has come.
     #[inline]
-    pub(crate) fn has_ready(&self) -> bool {
-        !self.queues.ready.is_empty()
-    }
-
-    /// Returns true if messages wait for room, and an acknowledgement that makes some has come.
-    #[inline]
-    pub(crate) fn waits_to_settle(&self) -> bool {
-        self.unsettled.is_some_and(|(from, _)| {
+    pub(crate) fn is_pressed(&self) -> bool {
+        let waits = |from: u32| {
             let peer = self.queues.to.get(from as usize);
             peer.is_some_and(|peer| peer.waiting.len() > 0)
-        })
+        };
+        !self.queues.ready.is_empty() || self.unsettled.is_some_and(|it| waits(it.0))
     }
 
-    /// Gives the memory of a long queue back that has been drained.
     #[inline]
     pub(crate) fn give_back(&mut self) {
         give_back(&mut self.queues.ready);
@@ -423,15 +416,10 @@ impl<K: Kept> Sender<K> {
                 stranded = Some(index);
             }
         }
-        assert_eq!(
-            self.queues.ready.iter().filter(queued).count(),
-            ready,
-            "queued once each"
-        );
-        (
-            is_settled,
-            stranded.map(|index| OutgoingId(self.queues.messages.key(index))),
-        )
+        let queued = self.queues.ready.iter().filter(queued).count();
+        assert_eq!(queued, ready, "queued once each");
+        let id = |index| OutgoingId(self.queues.messages.key(index));
+        (is_settled, stranded.map(id))
     }
 
     /// The names of all messages that have not ended.
