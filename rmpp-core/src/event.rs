@@ -50,6 +50,17 @@ pub enum Placement {
     },
 }
 
+impl Placement {
+    pub(crate) const fn data(message: IncomingId, offset: u64) -> Self {
+        let packets = 1;
+        Self::Data {
+            message,
+            offset,
+            packets,
+        }
+    }
+}
+
 /// Where a packet belongs, or why it was dropped.
 pub(crate) type Placed = Result<Placement, Dropped>;
 

@@ -155,11 +155,7 @@ impl<K: Kept> Receiver<K> {
             }
             _ => {}
         }
-        Placement::Data {
-            message: id,
-            offset,
-            packets: 1,
-        }
+        Placement::data(id, offset)
     }
 
     /// NULL: the number is consumed exactly once, whatever is known of the message.

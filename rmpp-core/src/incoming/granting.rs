@@ -14,6 +14,7 @@ use crate::grant::Grants;
 use crate::ids::Key;
 use crate::packet::{Header, Kind};
 use crate::slab::Slab;
+use crate::time::Instant;
 
 /// What is granted, and to whom it must still be said.
 #[cfg_attr(feature = "simulated", derive(Clone, Hash))]
@@ -59,13 +60,8 @@ impl Granting {
 
     /// How many packets must come until more may be granted: see `renew`.
     // Rule W.
-    pub(super) fn packets_to_grant<In>(
-        &self,
-        message: &Incoming<In>,
-        last: u32,
-        config: &Config,
-    ) -> u32 {
-        if message.limit >= last {
+    pub(super) fn packets_to_grant<In>(&self, message: &Incoming<In>, config: &Config) -> u32 {
+        if message.limit >= message.shape(config).last_seq() {
             return u32::MAX;
         }
         let left = self.left_at_renewal(config);
@@ -83,32 +79,26 @@ impl Granting {
         }
     }
 
-    /// Grants more when no more than that is left of what was granted.
+    /// Grants more when no more than that is left of what was granted. Returns true if it has.
     // Rule W. Rule G.
-    pub(super) fn renew<K: Kept>(
+    pub(super) fn renew<In>(
         &mut self,
-        common: &Common<K>,
-        messages: &mut Slab<Incoming<K::In>>,
-        index: u32,
-    ) {
-        let config = common.config();
-        let left = self.left_at_renewal(config);
+        message: &mut Incoming<In>,
+        config: &Config,
+        now: Instant,
+    ) -> bool {
         let window = self.grants.window(config.caps.has(Caps::BUDGET));
-        let message = &mut messages[index];
         let last = message.shape(config).last_seq();
-        if message.limit >= last || message.span() > left {
-            return;
+        if message.limit >= last || message.span() > self.left_at_renewal(config) {
+            return false;
         }
         let to_peer = &mut self.to[message.from as usize];
         let wanted = (message.expected - 1).saturating_add(window).min(last);
         let more = wanted.saturating_sub(message.limit);
-        let n = self
-            .grants
-            .take_up_to(more, message.granted(), (to_peer, common.now()));
-        if n > 0 {
-            message.limit += n;
-            self.queue_cts(messages, index);
-        }
+        let granted = message.granted();
+        let n = self.grants.take_up_to(more, granted, (to_peer, now));
+        message.limit += n;
+        n > 0
     }
 
     /// Grants a message anew by Figure 8, in place of what it was granted before.
@@ -199,10 +189,8 @@ impl Granting {
 impl Granting {
     /// Bytes kept for all peers, and bytes of the queue.
     pub(super) fn bytes(&self) -> (usize, usize) {
-        (
-            size_of_val(&*self.to),
-            self.due.capacity() * size_of::<Key>(),
-        )
+        let due = self.due.capacity() * size_of::<Key>();
+        (size_of_val(&*self.to), due)
     }
 
     /// Figure 8's `outstanding`.

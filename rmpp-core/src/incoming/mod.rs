@@ -35,6 +35,7 @@ use states::State;
 #[cfg_attr(feature = "simulated", derive(Clone, Hash))]
 pub(crate) struct Receiver<K: Kept> {
     store: Store<K>,
+    /// By this `derive` sees which values are in `store`.
     kept: PhantomData<K::In>,
     granting: Granting,
 }

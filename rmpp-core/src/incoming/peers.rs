@@ -223,10 +223,8 @@ impl FromPeers {
 impl FromPeers {
     /// Bytes kept for all peers, and bytes of the queue.
     pub(super) fn bytes(&self) -> (usize, usize) {
-        (
-            size_of_val(&*self.each),
-            self.ripe.capacity() * size_of::<u32>(),
-        )
+        let ripe = self.ripe.capacity() * size_of::<u32>();
+        (size_of_val(&*self.each), ripe)
     }
 
     /// The peers that are owed an acknowledgement are known.

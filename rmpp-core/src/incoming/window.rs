@@ -31,7 +31,10 @@ impl<K: Kept> Receiver<K> {
     /// Grants more when no more than that is left of what was granted.
     // Rule W. Rule G.
     pub(super) fn renew_grant(&mut self, common: &mut Common<K>, index: u32) {
-        self.granting.renew(common, &mut self.store.messages, index);
+        let message = &mut self.store.messages[index];
+        if self.granting.renew(message, common.config(), common.now()) {
+            self.granting.queue_cts(&mut self.store.messages, index);
+        }
     }
 
     /// A CTS with a grant by Figure 8, in place of the one before.
@@ -69,13 +72,8 @@ impl<K: Kept> Receiver<K> {
             return Ok(Placement::None);
         }
         let offset = message.shape(common.config()).offset(header.seq);
-        let message = IncomingId(self.store.messages.key(index));
-        let packets = 1;
-        Ok(Placement::Data {
-            message,
-            offset,
-            packets,
-        })
+        let id = IncomingId(self.store.messages.key(index));
+        Ok(Placement::data(id, offset))
     }
 
     /// Data of a message that is being received: placed wherever it belongs.
@@ -117,15 +115,9 @@ impl<K: Kept> Receiver<K> {
             }
             self.renew_grant(common, index);
         }
-        Ok(if is_new {
-            let offset = shape.offset(header.seq);
-            Placement::Data {
-                message: id,
-                offset,
-                packets: 1,
-            }
-        } else {
-            Placement::None
+        Ok(match is_new {
+            true => Placement::data(id, shape.offset(header.seq)),
+            false => Placement::None,
         })
     }
 
@@ -153,12 +145,8 @@ impl<K: Kept> Receiver<K> {
         }
         let last = message.shape(common.config()).last_seq();
         let placeable = message.limit.min(last - 1).saturating_sub(seq);
-        let more = (run.packets - 1)
-            .min(placeable)
-            .min(
-                self.granting
-                    .packets_to_grant(message, last, common.config()),
-            );
+        let to_grant = self.granting.packets_to_grant(message, common.config());
+        let more = (run.packets - 1).min(placeable).min(to_grant);
         let message = &mut self.store.messages[index];
         message.expected += more;
         if run.header.info2 == message.nak {

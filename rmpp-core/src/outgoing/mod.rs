@@ -33,6 +33,7 @@ use states::State;
 #[cfg_attr(feature = "simulated", derive(Clone, Hash))]
 pub(crate) struct Sender<K: Kept> {
     queues: Queues<K>,
+    /// By this `derive` sees which values are in `queues`.
     kept: PhantomData<K::Out>,
     lost_after_ns: u64,
     unheard_after_ns: u64,
