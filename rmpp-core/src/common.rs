@@ -36,19 +36,13 @@ pub(crate) struct Common<K: Kept> {
     me: u32,
     config: Config,
     peers: Vec<Peer>,
-    answers: VecDeque<Answer>,
+    /// Packets without payload that are ready to go, and where to.
+    answers: VecDeque<(u32, Header)>,
     events: VecDeque<Event<K::Out, K::In>>,
     alarms: Alarms,
     timeouts: Timeouts,
     now: Instant,
     counters: Counters,
-}
-
-/// A packet without payload, ready to go.
-#[derive(Clone, Copy, Hash)]
-struct Answer {
-    to: u32,
-    header: Header,
 }
 
 impl<K: Kept> Common<K> {
@@ -157,14 +151,13 @@ impl<K: Kept> Common<K> {
             self.counters.answers_lost += 1;
             return;
         }
-        self.answers.push_back(Answer { to, header });
+        self.answers.push_back((to, header));
     }
 
     /// The answer that leaves next, and the peer it goes to.
     #[inline]
     pub(crate) fn next_answer(&mut self) -> Option<(u32, Header)> {
-        let Answer { to, header } = self.answers.pop_front()?;
-        Some((to, header))
+        self.answers.pop_front()
     }
 
     #[inline]
@@ -174,7 +167,7 @@ impl<K: Kept> Common<K> {
 
     /// Drops the answers to a peer that is lost.
     pub(crate) fn drop_answers(&mut self, peer: u32) {
-        self.answers.retain(|answer| answer.to != peer);
+        self.answers.retain(|answer| answer.0 != peer);
     }
 
     /// A packet as it leaves: encoded, and counted.
@@ -237,7 +230,7 @@ impl<K: Kept> Common<K> {
 
     #[cfg(feature = "simulated")]
     pub(crate) fn bytes(&self) -> usize {
-        self.answers.capacity() * size_of::<Answer>()
+        self.answers.capacity() * size_of::<(u32, Header)>()
             + self.events.capacity() * size_of::<EventOf<K>>()
             + self.alarms.bytes_of_messages()
     }

@@ -136,9 +136,10 @@ impl<Out, In> Endpoint<Out, In> {
     /// `from` is the node that sent the packet, which the layer below finds by its source address;
     /// that layer has also checked the job's cookie and the packet's integrity.
     ///
-    /// # Errors Returns the reason why the packet was dropped. A packet that fails rule S has
-    /// changed nothing but a counter; one that no state machine has an arrow for (rule P14) is a
-    /// sign of life of its sender, and what it acknowledges counts.
+    /// # Errors
+    /// Returns the reason why the packet was dropped. A packet that fails rule S has changed nothing
+    /// but a counter; one that no state machine has an arrow for (rule P14) is a sign of life of its
+    /// sender, and what it acknowledges counts.
     // The cookie belongs to the layer below; a packet of another job never gets here (rule E).
     #[inline]
     pub fn handle(
@@ -180,22 +181,25 @@ impl<Out, In> Endpoint<Out, In> {
     }
 
     fn dispatch(&mut self, from: u32, (header, bytes): (&Header, &[u8])) -> Placed {
+        let Self {
+            sender,
+            receiver,
+            common,
+            ..
+        } = self;
         let answer = match header.kind {
-            Kind::Rts | Kind::LastRts => {
-                return self.receiver.hear_opener(&mut self.common, header);
-            }
+            Kind::Rts | Kind::LastRts => return receiver.hear_opener(common, header),
             Kind::Data | Kind::StopData | Kind::LastData => {
-                return self.receiver.hear_data(&mut self.common, header);
+                return receiver.hear_data(common, header);
             }
-            Kind::Null => self.receiver.hear_null(&mut self.common, header),
-            Kind::Gch if header.src == from => self.receiver.hear_gch(&mut self.common, header),
-            Kind::Gch => self.sender.hear_gch(&mut self.common, from, header),
-            Kind::Cts if self.common.caps().has(Caps::SNAK) => {
-                self.sender
-                    .hear_selective_cts(&mut self.common, from, (header, bits_of(bytes)))
+            Kind::Null => receiver.hear_null(common, header),
+            Kind::Gch if header.src == from => receiver.hear_gch(common, header),
+            Kind::Gch => sender.hear_gch(common, from, header),
+            Kind::Cts if common.caps().has(Caps::SNAK) => {
+                sender.hear_selective_cts(common, from, (header, bits_of(bytes)))
             }
-            Kind::Cts => self.sender.hear_cts(&mut self.common, from, header),
-            Kind::MsgEnd | Kind::MsgDrop => self.sender.hear_end(&mut self.common, from, header),
+            Kind::Cts => sender.hear_cts(common, from, header),
+            Kind::MsgEnd | Kind::MsgDrop => sender.hear_end(common, from, header),
         };
         answer.map(|()| Placement::None)
     }

@@ -107,7 +107,8 @@ impl<K: Kept> Receiver<K> {
             message.attempt = header.info2;
             if message.expected > 1 {
                 // The old grant is void; this one packet comes unasked.
-                self.granting.give_back(message.from, message.granted());
+                self.granting
+                    .give_back(message.granted(), self.store.from.granted(message.from));
                 (message.expected, message.limit) = (1, 0);
             }
         } else if later || (header.seq != message.expected && !any_order) {
@@ -128,7 +129,8 @@ impl<K: Kept> Receiver<K> {
         let message = &mut self.store.messages[index];
         if message.limit >= header.seq {
             let come = (header.seq + 1).saturating_sub(message.expected);
-            self.granting.give_back(message.from, come);
+            self.granting
+                .give_back(come, self.store.from.granted(message.from));
         } else {
             message.limit = header.seq;
         }

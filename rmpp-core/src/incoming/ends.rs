@@ -72,7 +72,8 @@ impl<K: Kept> Receiver<K> {
         message.limit = unscheduled;
         message.is_counted = true;
         let from = message.from;
-        self.granting.begin(from, message.granted());
+        self.granting
+            .begin(message.granted(), self.store.from.granted(from));
         if message.expected > shape.last_seq() {
             // All of it came before its turn.
             self.complete(common, index);
@@ -123,7 +124,8 @@ impl<K: Kept> Receiver<K> {
             self.store.reply(common, index, kind);
         }
         if is_counted {
-            self.granting.give_back(from, granted);
+            self.granting
+                .give_back(granted, self.store.from.granted(from));
         }
         self.store.unlist(index);
         let message = &mut self.store.messages[index];
@@ -161,7 +163,8 @@ impl<K: Kept> Receiver<K> {
             }
             let (kept, msg_id) = (message.kept.take(), message.msg_id);
             if message.is_counted {
-                self.granting.give_back(peer, message.granted());
+                self.granting
+                    .give_back(message.granted(), self.store.from.granted(peer));
             }
             unfinished.push((IncomingId(self.store.messages.key(index)), kept));
             self.store.at.remove(peer, msg_id);

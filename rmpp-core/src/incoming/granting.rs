@@ -1,8 +1,6 @@
 //! The grants of a node, and the CTS packets that carry them (rules P4, W, G).
 
 use alloc::collections::VecDeque;
-use alloc::vec;
-use alloc::vec::Vec;
 
 use super::Incoming;
 use super::states::State;
@@ -16,12 +14,11 @@ use crate::packet::{Header, Kind};
 use crate::slab::Slab;
 use crate::time::Instant;
 
-/// What is granted, and to whom it must still be said.
+/// What is granted, and to whom it must still be said. How much of it a peer has is kept with the
+/// peer: `to_peer`.
 #[cfg_attr(feature = "simulated", derive(Clone, Hash))]
 pub(super) struct Granting {
     grants: Grants,
-    /// Packets granted to each peer that have not come (rule G).
-    to: Vec<u32>,
     /// Messages whose next CTS is due, each once; some may have ended.
     due: VecDeque<Key>,
 }
@@ -30,21 +27,20 @@ impl Granting {
     pub(super) fn new(config: &Config) -> Self {
         Self {
             grants: Grants::new(config),
-            to: vec![0; config.nodes as usize],
             due: VecDeque::new(),
         }
     }
 
     /// A message begins to be received: it holds `unscheduled` packets without a CTS.
     #[inline]
-    pub(super) fn begin(&mut self, from: u32, unscheduled: u32) {
-        self.grants.begin(unscheduled, &mut self.to[from as usize]);
+    pub(super) fn begin(&mut self, unscheduled: u32, to_peer: &mut u32) {
+        self.grants.begin(unscheduled, to_peer);
     }
 
     /// Gives back `n` packets that have come, or will not come any more.
     #[inline]
-    pub(super) fn give_back(&mut self, from: u32, n: u32) {
-        self.grants.give_back(n, &mut self.to[from as usize]);
+    pub(super) fn give_back(&mut self, n: u32, to_peer: &mut u32) {
+        self.grants.give_back(n, to_peer);
     }
 
     // Rule G.
@@ -85,14 +81,13 @@ impl Granting {
         &mut self,
         message: &mut Incoming<In>,
         config: &Config,
-        now: Instant,
+        (to_peer, now): (&mut u32, Instant),
     ) -> bool {
         let window = self.grants.window(config.caps.has(Caps::BUDGET));
         let last = message.shape(config).last_seq();
         if message.limit >= last || message.span() > self.left_at_renewal(config) {
             return false;
         }
-        let to_peer = &mut self.to[message.from as usize];
         let wanted = (message.expected - 1).saturating_add(window).min(last);
         let more = wanted.saturating_sub(message.limit);
         let granted = message.granted();
@@ -103,8 +98,12 @@ impl Granting {
 
     /// Grants a message anew by Figure 8, in place of what it was granted before.
     // Rule P4.
-    pub(super) fn grant<K: Kept>(&mut self, common: &Common<K>, message: &mut Incoming<K::In>) {
-        let to_peer = &mut self.to[message.from as usize];
+    pub(super) fn grant<K: Kept>(
+        &mut self,
+        common: &Common<K>,
+        message: &mut Incoming<K::In>,
+        to_peer: &mut u32,
+    ) {
         self.grants.give_back(message.granted(), to_peer);
         let n = if common.caps().has(Caps::BUDGET) {
             let window = self.grants.window(true);
@@ -187,10 +186,8 @@ impl Granting {
 
 #[cfg(feature = "simulated")]
 impl Granting {
-    /// Bytes kept for all peers, and bytes of the queue.
-    pub(super) fn bytes(&self) -> (usize, usize) {
-        let due = self.due.capacity() * size_of::<Key>();
-        (size_of_val(&*self.to), due)
+    pub(super) fn bytes(&self) -> usize {
+        self.due.capacity() * size_of::<Key>()
     }
 
     /// Figure 8's `outstanding`.

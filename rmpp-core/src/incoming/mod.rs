@@ -297,9 +297,8 @@ impl<K: Kept> Receiver<K> {
     /// Bytes kept for all peers, and for the messages.
     pub(crate) fn bytes(&self) -> (usize, usize) {
         let (peers, queue) = self.store.from.bytes();
-        let (grants, due) = self.granting.bytes();
         let rooms = self.store.messages.bytes() + self.store.at.bytes();
-        (peers + grants, rooms + queue + due)
+        (peers, rooms + queue + self.granting.bytes())
     }
 
     pub(crate) fn check(&self) {

@@ -26,6 +26,8 @@ pub(crate) struct FromPeer {
     /// When the acknowledgement owed goes out alone, `ZERO`: as soon as it can; `NEVER`: none is
     /// owed.
     ack_due: Instant,
+    /// Packets granted to the peer that have not come (rule G).
+    granted: u32,
     /// Messages accepted since the last packet to the peer (rule K).
     owed: u16,
     /// True if this peer is in the queue of acknowledgements that may go alone.
@@ -40,6 +42,7 @@ impl FromPeer {
         early: List::EMPTY,
         block: Key::NONE,
         ack_due: Instant::NEVER,
+        granted: 0,
         owed: 0,
         ripe: false,
         gap: false,
@@ -92,6 +95,12 @@ impl FromPeers {
             Listed::Early => Some(&mut peer.early),
             Listed::Done | Listed::Nowhere => None,
         }
+    }
+
+    /// The packets granted to a peer that have not come.
+    #[inline]
+    pub(super) fn granted(&mut self, from: u32) -> &mut u32 {
+        &mut self.each[from as usize].granted
     }
 
     /// Puts a message in the place of the one whose unscheduled block came last; returns that one.

@@ -32,7 +32,11 @@ impl<K: Kept> Receiver<K> {
     // Rule W. Rule G.
     pub(super) fn renew_grant(&mut self, common: &mut Common<K>, index: u32) {
         let message = &mut self.store.messages[index];
-        if self.granting.renew(message, common.config(), common.now()) {
+        let to_peer = self.store.from.granted(message.from);
+        if self
+            .granting
+            .renew(message, common.config(), (to_peer, common.now()))
+        {
             self.granting.queue_cts(&mut self.store.messages, index);
         }
     }
@@ -41,7 +45,8 @@ impl<K: Kept> Receiver<K> {
     // Rule P4.
     pub(super) fn grant(&mut self, common: &mut Common<K>, index: u32) {
         let message = &mut self.store.messages[index];
-        self.granting.grant(common, message);
+        let to_peer = self.store.from.granted(message.from);
+        self.granting.grant(common, message, to_peer);
         self.store.reply(common, index, Kind::Cts);
     }
 
@@ -97,7 +102,8 @@ impl<K: Kept> Receiver<K> {
         let is_new = message.note(header.seq);
         let is_whole = message.expected > shape.last_seq();
         if is_new {
-            self.granting.give_back(message.from, 1);
+            self.granting
+                .give_back(1, self.store.from.granted(message.from));
         } else {
             common.counts().duplicates += 1;
         }
@@ -152,7 +158,8 @@ impl<K: Kept> Receiver<K> {
         if run.header.info2 == message.nak {
             message.fresh = message.fresh.max(seq + more);
         }
-        self.granting.give_back(message.from, more);
+        self.granting
+            .give_back(more, self.store.from.granted(message.from));
         common.counts().received[Kind::Data.index()] += u64::from(more);
         self.renew_grant(common, index);
         more

@@ -25,14 +25,8 @@ impl<K: Kept> Queues<K> {
     /// The outgoing message that an answer names.
     pub(super) fn answered(&self, from: u32, header: &Header) -> Heard<u32> {
         let is_it = |index: &u32| {
-            let Outgoing {
-                to,
-                msg_id,
-                msg_num,
-                len,
-                ..
-            } = self.messages[*index];
-            (to, msg_id, msg_num, len) == (from, header.msg_id, header.msg_num, header.len)
+            let m = &self.messages[*index];
+            (m.to, m.msg_id, m.msg_num, m.len) == (from, header.msg_id, header.msg_num, header.len)
         };
         let named = self.at.get(0, header.msg_id);
         if let Some(index) = named.filter(is_it) {
