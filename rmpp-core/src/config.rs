@@ -164,6 +164,20 @@ impl Config {
         self.caps.has(Caps::LAZY) && (shape.is_short() || shape.last_seq() <= self.unscheduled())
     }
 
+    /// Bytes that a message has under way before its first packet is acknowledged. The system
+    /// keeps about a kibibyte beside those of a packet (facts: truesize).
+    // Rule M.
+    #[inline]
+    pub(crate) fn charge_of(&self, len: u64) -> u64 {
+        let packet_bytes = self.packet_bytes as u64;
+        if len <= packet_bytes {
+            return len + 1024;
+        }
+        let packets = 1 + u64::from(self.unscheduled());
+        let bytes = len.min(packets * packet_bytes);
+        bytes + 1024 * bytes.div_ceil(packet_bytes).max(1)
+    }
+
     /// Bytes of the longest message that can be sent: 32 bits of them in classic, 48 in fast or as
     /// many as 32 bits of packets hold.
     // Rule L.

@@ -33,6 +33,9 @@ pub enum SendError {
     },
 }
 
+/// What has become of a packet.
+pub(crate) type Heard<T = ()> = Result<T, Dropped>;
+
 /// Why a packet was dropped. Nothing else happened, except that it was counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[repr(u8)]

@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 
+use crate::error::Dropped;
 use crate::ids::{IncomingId, NodeId, OutgoingId};
 use crate::packet::HeaderBytes;
 use crate::time::Instant;
@@ -48,6 +49,20 @@ pub enum Placement {
         packets: u32,
     },
 }
+
+impl Placement {
+    pub(crate) const fn data(message: IncomingId, offset: u64) -> Self {
+        let packets = 1;
+        Self::Data {
+            message,
+            offset,
+            packets,
+        }
+    }
+}
+
+/// Where a packet belongs, or why it was dropped.
+pub(crate) type Placed = Result<Placement, Dropped>;
 
 /// A packet to send: `header`, then bytes `offset..offset + len` of `message`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -25,8 +25,10 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+mod alarms;
 mod bits;
 mod caps;
+mod common;
 mod config;
 mod counters;
 mod endpoint;
@@ -55,10 +57,11 @@ pub use config::{Config, VERSION};
 pub use counters::{Bytes, Counters, Measure, Peak, Repeats, Row, Rows};
 #[cfg(feature = "simulated")]
 pub use endpoint::Survey;
-pub use endpoint::{Awaited, Endpoint, IncomingMessages, OutgoingMessages, State};
+pub use endpoint::{Endpoint, IncomingMessages, OutgoingMessages, State};
 pub use error::{Dropped, SendError};
 pub use event::{Event, Landing, Message, Placement, Transmit};
 pub use ids::{IncomingId, NodeId, OutgoingId};
+pub use incoming::Awaited;
 pub use packet::{
     FAST_HEADER_BYTES, Flags, HEADER_BYTES, Header, HeaderBytes, Kind, MAX_HEADER_BYTES, Packet,
     Run, Shape,

@@ -1,9 +1,4 @@
-//! The state of a peer: the paper's two integers, and beside them one fixed record.
-
-use crate::ids::Key;
-use crate::list::List;
-use crate::time::Instant;
-use crate::timers::RoundTrip;
+//! What must be kept of a peer: the paper's two integers.
 
 /// All that must outlive a message (paper §2.3, §3.8): two integers per node.
 // Rule P13.
@@ -15,102 +10,11 @@ pub(crate) struct Peer {
     pub(crate) next_in: u32,
 }
 
-/// The path to a peer: measured round trip, silence, acknowledgements, and the heads of the queues
-/// of live messages. Of fixed size. Between messages the queues are empty, and what remains is
-/// worth time only.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Path {
-    /// Messages whose first packet may not yet be sent: the first-packet window is full.
-    pub(crate) waiting: List,
-    /// `send_pending` (paper §3.4): first packet not yet answered, in order of `msgNum`.
-    pub(crate) pending: List,
-    /// The messages of `send_pending` that the peer holds (rule H).
-    pub(crate) held: List,
-    /// Messages from the peer that its cumulative acknowledgement must not pass (rule K).
-    pub(crate) unconfirmed: List,
-    /// Messages from the peer that came ahead of their turn (rule O).
-    pub(crate) early: List,
-    /// The message whose unscheduled block came last, or none (rule U).
-    pub(crate) block: Key,
-    /// When held messages are asked after again.
-    pub(crate) held_due: Instant,
-    /// When `suspects` are asked after: their answers may have been lost. `NEVER`: there are none.
-    pub(crate) suspects_due: Instant,
-    /// When the acknowledgement owed goes out alone, `ZERO`: as soon as it can; `NEVER`: none is
-    /// owed.
-    pub(crate) ack_due: Instant,
-    /// Bytes under way before their first packet is acknowledged (rule M).
-    pub(crate) pending_bytes: u64,
-    /// Bytes sent since the peer was last asked for an acknowledgement.
-    pub(crate) unasked_bytes: u64,
-    /// Since when nothing that asks for an answer has got any; `NEVER`: nothing is open.
-    pub(crate) silent_since: Instant,
-    /// When the last packet of the peer came; `ZERO`: none has come.
-    pub(crate) heard_at: Instant,
-    /// When a first packet was repeated last. An earlier packet measures no round trip: its
-    /// acknowledgement may have waited for the repeated one.
-    pub(crate) repeated_at: Instant,
-    /// The estimate of the round trip (rule T).
-    pub(crate) round_trip: RoundTrip,
-    /// Messages sent since then.
-    pub(crate) unasked: u16,
-    /// All messages to the peer with numbers before this are accepted (rule K).
-    pub(crate) acked: u32,
-    /// The latest message for which a CTS came, or the acknowledged number if that is later. All
-    /// messages before it have been announced (rule R).
-    pub(crate) answered: u32,
-    /// Messages accepted since the last packet to the peer (rule K).
-    pub(crate) owed: u16,
-    /// Packets granted to the peer that have not come (rule G).
-    pub(crate) granted: u32,
-    /// How often the timeout has been doubled.
-    pub(crate) backoff: u8,
-    /// How often the wait before the next question about held messages has been doubled.
-    pub(crate) held_backoff: u8,
-    /// How many held messages are asked after out of turn, because others were answered.
-    pub(crate) suspects: u16,
-    /// True if this path is in the endpoint's queue of acknowledgements that may go alone.
-    pub(crate) ripe: bool,
-    /// Something came ahead of its turn since the last acknowledgement (rule O).
-    pub(crate) gap: bool,
-    /// Declared lost (rule T).
-    pub(crate) lost: bool,
-}
-
-impl Path {
-    pub(crate) const NEW: Self = Self {
-        waiting: List::EMPTY,
-        pending: List::EMPTY,
-        held: List::EMPTY,
-        unconfirmed: List::EMPTY,
-        early: List::EMPTY,
-        block: Key::NONE,
-        held_due: Instant::NEVER,
-        suspects_due: Instant::NEVER,
-        ack_due: Instant::NEVER,
-        pending_bytes: 0,
-        unasked_bytes: 0,
-        silent_since: Instant::NEVER,
-        heard_at: Instant::ZERO,
-        repeated_at: Instant::ZERO,
-        round_trip: RoundTrip::UNKNOWN,
-        unasked: 0,
-        acked: 0,
-        answered: 0,
-        owed: 0,
-        granted: 0,
-        backoff: 0,
-        held_backoff: 0,
-        suspects: 0,
-        ripe: false,
-        gap: false,
-        lost: false,
-    };
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::incoming::FromPeer;
+    use crate::outgoing::ToPeer;
 
     #[test]
     fn rule_p13_two_integers_per_peer() {
@@ -118,7 +22,8 @@ mod tests {
     }
 
     #[test]
-    fn rule_p13_the_record_beside_them_is_fixed_and_small() {
-        assert!(size_of::<Path>() <= 176, "{}", size_of::<Path>());
+    fn rule_p13_the_records_beside_them_are_fixed_and_small() {
+        let bytes = size_of::<ToPeer>() + size_of::<FromPeer>();
+        assert!(bytes <= 176, "{bytes}");
     }
 }

@@ -3,11 +3,9 @@
 
 use super::Endpoint;
 use crate::caps::Caps;
-use crate::config::Bug;
-use crate::event::{Event, Landing, Transmit};
+use crate::event::{Landing, Transmit};
 use crate::ids::{IncomingId, OutgoingId};
-use crate::incoming::states::State as IncomingState;
-use crate::outgoing::states::State as OutgoingState;
+use crate::incoming::Awaited;
 use crate::time::Instant;
 
 /// The messages that a node sends, from [`Endpoint::send`] on; made by [`Endpoint::outgoing`].
@@ -21,8 +19,7 @@ impl<'a, Out, In> OutgoingMessages<'a, Out, In> {
     #[inline]
     #[must_use]
     pub fn kept(self, message: OutgoingId) -> Option<&'a Out> {
-        let index = self.0.outgoing.find(message.0)?;
-        self.0.outgoing[index].kept.as_ref()
+        self.0.sender.kept(message)
     }
 
     /// The first packet of a short message that [`send`](Endpoint::send) has just begun, if it may
@@ -32,19 +29,10 @@ impl<'a, Out, In> OutgoingMessages<'a, Out, In> {
     #[must_use]
     pub fn first_packet(self, message: OutgoingId) -> Option<Transmit> {
         let endpoint = self.0;
-        let OutgoingId(key) = message;
-        let is_alone = endpoint.ready.len() == 1 && endpoint.ready.front() == Some(&key);
-        let is_short = |index| {
-            endpoint.outgoing[index]
-                .shape(endpoint.config.packet_bytes)
-                .is_short()
-        };
-        if !is_alone || !is_short(key.index) {
-            return None;
-        }
-        endpoint.ready.pop_front();
-        endpoint.outgoing[key.index].ready = false;
-        Some(endpoint.transmit_opener(key.index))
+        let common = &mut endpoint.common;
+        let (index, to) = endpoint.sender.goes_first(common.config(), message)?;
+        let ack = endpoint.receiver.acknowledge(common, to);
+        Some(endpoint.sender.first_packet(common, index, ack))
     }
 
     /// A packet that [`first_packet`](Self::first_packet) has given out is on its way. Until then
@@ -53,12 +41,7 @@ impl<'a, Out, In> OutgoingMessages<'a, Out, In> {
     pub fn note_sent(self, message: OutgoingId, now: Instant) {
         let endpoint = self.0;
         endpoint.observe(now);
-        if let Some(index) = endpoint.outgoing.find(message.0)
-            && endpoint.outgoing[index].state == OutgoingState::Waiting
-            && !endpoint.config.has(Bug::ForgetLaunch)
-        {
-            endpoint.note_launch(index, now);
-        }
+        endpoint.sender.note_sent(&mut endpoint.common, message);
     }
 
     /// Gives a message up: NULL goes out until the receiver has answered, then
@@ -68,10 +51,8 @@ impl<'a, Out, In> OutgoingMessages<'a, Out, In> {
     pub fn abort(self, message: OutgoingId, now: Instant) {
         let endpoint = self.0;
         endpoint.observe(now);
-        endpoint.settle();
-        if let Some(index) = endpoint.outgoing.find(message.0) {
-            endpoint.abort_outgoing(index);
-        }
+        endpoint.sender.settle(&mut endpoint.common);
+        endpoint.sender.abort(&mut endpoint.common, message);
     }
 }
 
@@ -85,27 +66,14 @@ impl<'a, Out, In> IncomingMessages<'a, Out, In> {
     /// Source: paper §3.6.
     pub fn land(self, message: IncomingId, landing: Landing, kept: In, now: Instant) -> Option<In> {
         let endpoint = self.0;
-        if let Some(fresh) = endpoint.fresh
-            && fresh.key == message.0
-            && landing == Landing::Accept
-        {
-            endpoint.land_fresh(fresh, now);
+        let common = &mut endpoint.common;
+        if landing == Landing::Accept && endpoint.receiver.land_fresh(common, message, now) {
             return Some(kept);
         }
         endpoint.observe(now);
-        let index = endpoint.incoming.find(message.0)?;
-        if endpoint.incoming[index].state == IncomingState::Early {
-            endpoint.incoming[index].kept = Some(kept);
-            return None;
-        }
-        endpoint.land_incoming(index, (landing, kept), now);
-        match endpoint.events.pop_back()? {
-            Event::Arrived(id, kept) if id == message => Some(kept),
-            other => {
-                endpoint.events.push_back(other);
-                None
-            }
-        }
+        let common = &mut endpoint.common;
+        let has_landed = endpoint.receiver.land(common, message, (landing, kept));
+        has_landed.then(|| common.take_arrival(message)).flatten()
     }
 
     /// The message whose id has this [`index`](IncomingId::index), if one has.
@@ -113,8 +81,7 @@ impl<'a, Out, In> IncomingMessages<'a, Out, In> {
     #[must_use]
     pub fn at(self, index: usize) -> Option<IncomingId> {
         let index = u32::try_from(index).ok()?;
-        self.0.incoming.get(index)?;
-        Some(IncomingId(self.0.incoming.key(index)))
+        self.0.receiver.id_at(index)
     }
 
     /// Returns the value kept with a message that has been announced, or came early, and whose last
@@ -122,28 +89,30 @@ impl<'a, Out, In> IncomingMessages<'a, Out, In> {
     #[inline]
     #[must_use]
     pub fn kept(self, message: IncomingId) -> Option<&'a mut In> {
-        let Endpoint {
-            incoming, events, ..
-        } = self.0;
-        let index = incoming.find(message.0);
-        let known = index.and_then(|index| incoming.get_mut(index));
-        if let Some(kept) = known.and_then(|known| known.kept.as_mut()) {
+        let endpoint = self.0;
+        if let Some(kept) = endpoint.receiver.kept(message) {
             return Some(kept);
         }
         // Its last packet has just been handled, and is to be placed.
-        events.iter_mut().rev().find_map(|event| match event {
-            Event::Arrived(id, kept) if *id == message => Some(kept),
-            _ => None,
-        })
+        endpoint.common.arrived(message)
     }
 
     /// The layer below has lost packets because its receive buffer was full: less is granted for a
     /// while.
     // Rule G.
     pub fn note_overflow(self) {
-        self.0.counters.overflows += 1;
-        if self.0.config.caps.has(Caps::BUDGET) {
-            self.0.grants.overflow();
+        self.0.common.counts().overflows += 1;
+        if self.0.common.caps().has(Caps::BUDGET) {
+            self.0.receiver.overflow();
         }
+    }
+
+    /// The data packet that `message` lacks next: none if it is not being received, nothing more is
+    /// granted, or packets are missing before others that have come, so that it is open which comes
+    /// next. Until something else is done at the endpoint, nobody but this packet has a claim to
+    /// its place.
+    #[must_use]
+    pub fn awaited(self, message: IncomingId) -> Option<Awaited> {
+        self.0.receiver.awaited(self.0.common.config(), message)
     }
 }

@@ -1,49 +1,26 @@
 //! The facade: one node's end of the protocol.
 
-mod acks;
-mod answers;
-mod arrivals;
-mod awaited;
-mod held;
 mod messages;
-mod queues;
-mod round_trip;
-mod runs;
 #[cfg(feature = "simulated")]
 mod survey;
-mod transmit;
-mod turns;
 mod validate;
-mod wake;
-mod window;
 
-pub use awaited::Awaited;
 pub use messages::{IncomingMessages, OutgoingMessages};
 #[cfg(feature = "simulated")]
 pub use survey::Survey;
 
-use alloc::collections::VecDeque;
-use alloc::vec;
-use alloc::vec::Vec;
-
 use crate::bits::Bits;
 use crate::caps::Caps;
+use crate::common::Common;
 use crate::config::{Bug, Config};
 use crate::counters::Counters;
 use crate::error::{Dropped, SendError};
-use crate::event::{Event, Message, Placement, Transmit};
-use crate::grant::Grants;
-use crate::ids::{Key, NodeId, OutgoingId};
-use crate::incoming::Incoming;
-use crate::list::List;
-use crate::outgoing::{Outgoing, Place};
-use crate::packet::{FAST_HEADER_BYTES, Header, Packet};
-use crate::peer::{Path, Peer};
-use crate::schedule::Schedule;
-use crate::slab::Slab;
-use crate::table::Table;
+use crate::event::{Event, Message, Placed, Placement, Transmit};
+use crate::ids::{NodeId, OutgoingId};
+use crate::incoming::Receiver;
+use crate::outgoing::Sender;
+use crate::packet::{FAST_HEADER_BYTES, Header, Kind, Packet, bits_of};
 use crate::time::{Instant, nanoseconds};
-use crate::timers::Timeouts;
 
 /// One node's end of the protocol. See the [crate] for how to drive it.
 ///
@@ -51,54 +28,12 @@ use crate::timers::Timeouts;
 /// receives, for example the places of their bytes. The endpoint does not look at them.
 #[cfg_attr(feature = "simulated", derive(Clone, Hash))]
 pub struct Endpoint<Out = (), In = ()> {
-    me: u32,
-    config: Config,
     lost_after_ns: u64,
-    unheard_after_ns: u64,
     /// A node that looks at its timers later than this after they were due has slept.
     pause_ns: u64,
-    peers: Vec<Peer>,
-    paths: Vec<Path>,
-    /// A timer for each path, no later than the first thing due there: see `path_due`.
-    path_timers: Schedule,
-
-    outgoing: Slab<Outgoing<Out>>,
-    outgoing_at: Table,
-    next_msg_id: u32,
-    /// The paper's list `sending` (and aborts that wait for their answer).
-    sending: List,
-    /// A timer for each of these whose `deadline` is set, no later than that; and for some that
-    /// have ended.
-    message_timers: Schedule,
-    /// Outgoing messages with something to transmit.
-    ready: VecDeque<Key>,
-
-    /// The paper's list `receiving`, and the finished ones.
-    incoming: Slab<Incoming<In>>,
-    incoming_at: Table,
-    /// The finished ones, oldest first.
-    done: List,
-    /// A short message that came in order. It is announced, but not entered: most likely it lands
-    /// at once and leaves nothing behind.
-    fresh: Option<Fresh>,
-    /// The peer whose acknowledgement came last, and when, until the messages are completed: the
-    /// answer to a message need not wait for that.
-    unsettled: Option<(u32, Instant)>,
-    grants: Grants,
-
-    answers: VecDeque<Answer>,
-    /// Incoming messages whose next CTS is due.
-    grants_due: VecDeque<Key>,
-    /// To how many peers an acknowledgement is owed.
-    owed_to: u32,
-    /// Peers whose acknowledgement has waited long enough, each once; others may be among them.
-    ripe: VecDeque<u32>,
-    events: VecDeque<Event<Out, In>>,
-    timeouts: Timeouts,
-    /// No timer is due before this.
-    wake: Instant,
-    last_now: Instant,
-    counters: Counters,
+    sender: Sender<(Out, In)>,
+    receiver: Receiver<(Out, In)>,
+    common: Common<(Out, In)>,
 }
 
 /// The work that waits at an endpoint, and its counters.
@@ -120,21 +55,6 @@ pub struct State<'a> {
     pub counters: &'a Counters,
 }
 
-/// A message of which nothing is kept as long as its packet is in hand.
-#[derive(Clone, Copy, Hash)]
-struct Fresh {
-    /// Its key in `incoming`.
-    key: Key,
-    header: Header,
-}
-
-/// A packet without payload, ready to go.
-#[derive(Clone, Copy, Hash)]
-struct Answer {
-    to: u32,
-    header: Header,
-}
-
 impl<Out, In> Endpoint<Out, In> {
     /// The end of node `me` in the system that `config` describes.
     ///
@@ -148,52 +68,13 @@ impl<Out, In> Endpoint<Out, In> {
             "{me} is not one of {} nodes",
             config.nodes
         );
-        let nodes = config.nodes as usize;
         let lost_after_ns = config.lost_after.map_or(u64::MAX, nanoseconds);
-        let first = config.first_msg_num;
         Self {
-            me: me.0,
             lost_after_ns,
-            unheard_after_ns: config.unheard_after.map_or(u64::MAX, nanoseconds),
             pause_ns: (lost_after_ns / 2).min(nanoseconds(config.max_timeout)),
-            peers: vec![
-                Peer {
-                    next_out: first,
-                    next_in: first
-                };
-                nodes
-            ],
-            paths: vec![
-                Path {
-                    acked: first,
-                    answered: first,
-                    ..Path::NEW
-                };
-                nodes
-            ],
-            path_timers: Schedule::new(),
-            outgoing: Slab::new(),
-            outgoing_at: Table::new(),
-            next_msg_id: config.first_msg_id,
-            sending: List::EMPTY,
-            message_timers: Schedule::new(),
-            ready: VecDeque::new(),
-            incoming: Slab::new(),
-            incoming_at: Table::new(),
-            done: List::EMPTY,
-            fresh: None,
-            unsettled: None,
-            grants: Grants::new(&config),
-            answers: VecDeque::new(),
-            grants_due: VecDeque::new(),
-            owed_to: 0,
-            ripe: VecDeque::new(),
-            events: VecDeque::new(),
-            timeouts: Timeouts::new(&config),
-            wake: Instant::NEVER,
-            last_now: Instant::ZERO,
-            counters: Counters::default(),
-            config,
+            sender: Sender::new(&config),
+            receiver: Receiver::new(&config),
+            common: Common::new(me, config),
         }
     }
 
@@ -213,34 +94,22 @@ impl<Out, In> Endpoint<Out, In> {
         now: Instant,
     ) -> Result<OutgoingId, SendError> {
         self.observe(now);
-        let nodes = self.config.nodes;
-        let Message {
-            len,
-            is_awaited,
-            kept,
-        } = message;
+        let nodes = self.common.config().nodes;
+        let len = message.len;
         // Rule L.
-        if len > self.config.longest() {
+        if len > self.common.config().longest() {
             return Err(SendError::TooLong { len });
         }
         if to.0 >= nodes {
             return Err(SendError::NoSuchNode { to, nodes });
         }
-        if to.0 == self.me {
+        if to.0 == self.common.me() {
             return Err(SendError::ToSelf { to });
         }
-        if self.paths[to.0 as usize].lost {
+        if self.sender.is_lost(to.0) {
             return Err(SendError::PeerLost { to });
         }
-        let peer = &mut self.peers[to.0 as usize];
-        let msg_num = peer.next_out;
-        peer.next_out = msg_num.wrapping_add(1);
-        self.counters.messages_sent += 1;
-        let msg_id = self.take_msg_id();
-        let mut message = Outgoing::new(to.0, (msg_id, msg_num), len, kept);
-        message.awaited = is_awaited;
-        message.charge = self.charge_of(len);
-        Ok(OutgoingId(self.enter_outgoing(message)))
+        Ok(self.sender.begin(&mut self.common, to.0, message))
     }
 
     /// The packet that a datagram begins with, or what is left of one: `bytes` bytes, of which
@@ -251,12 +120,12 @@ impl<Out, In> Endpoint<Out, In> {
     #[inline]
     #[must_use]
     pub fn cut<'a>(&self, head: &'a [u8], bytes: usize) -> Packet<'a> {
-        let packet_bytes = self.config.packet_bytes;
-        let coalesces = self.config.caps.has(Caps::COALESCE);
+        let packet_bytes = self.common.config().packet_bytes;
+        let coalesces = self.common.caps().has(Caps::COALESCE);
         let payload_bytes = |header: &Header| validate::payload_bytes(header, packet_bytes);
         let packet = Packet::cut((head, bytes), coalesces, payload_bytes);
         let mut packet = packet.unwrap_or_else(|| Packet::none(head, bytes));
-        if packet.header_bytes() > FAST_HEADER_BYTES && self.config.has(Bug::CutBeforeWords) {
+        if packet.header_bytes() > FAST_HEADER_BYTES && self.common.has(Bug::CutBeforeWords) {
             packet.head = &head[..FAST_HEADER_BYTES];
         }
         packet
@@ -267,9 +136,10 @@ impl<Out, In> Endpoint<Out, In> {
     /// `from` is the node that sent the packet, which the layer below finds by its source address;
     /// that layer has also checked the job's cookie and the packet's integrity.
     ///
-    /// # Errors Returns the reason why the packet was dropped. A packet that fails rule S has
-    /// changed nothing but a counter; one that no state machine has an arrow for (rule P14) is a
-    /// sign of life of its sender, and what it acknowledges counts.
+    /// # Errors
+    /// Returns the reason why the packet was dropped. A packet that fails rule S has changed nothing
+    /// but a counter; one that no state machine has an arrow for (rule P14) is a sign of life of its
+    /// sender, and what it acknowledges counts.
     // The cookie belongs to the layer below; a packet of another job never gets here (rule E).
     #[inline]
     pub fn handle(
@@ -283,31 +153,55 @@ impl<Out, In> Endpoint<Out, In> {
         } else {
             Err(self.what_is_wrong(from, packet))
         };
-        let mut outcome = checked.and_then(|()| self.take(from.0, packet, now));
+        let mut outcome = checked.and_then(|()| self.take_in(from.0, packet, now));
         match &mut outcome {
             Ok(Placement::Data {
                 message, packets, ..
-            }) if packet.packets > 1 => *packets += self.take_more(*message, packet),
+            }) if packet.packets > 1 => {
+                *packets += self.receiver.take_more(&mut self.common, *message, packet)
+            }
             Ok(_) => {}
-            Err(reason) => self.counters.dropped[*reason as usize] += 1,
+            Err(reason) => self.common.counts().dropped[*reason as usize] += 1,
         }
         outcome
     }
 
     /// Takes in a packet that has passed the checks.
-    fn take(&mut self, from: u32, packet: &Packet<'_>, now: Instant) -> Result<Placement, Dropped> {
+    fn take_in(&mut self, from: u32, packet: &Packet<'_>, now: Instant) -> Placed {
         self.observe(now);
-        self.settle();
+        self.sender.settle(&mut self.common);
         let Packet { header, head, .. } = packet;
-        let path = &mut self.paths[from as usize];
-        path.silent_since = Instant::NEVER;
-        path.heard_at = now;
-        self.counters.received[header.kind.index()] += 1;
-        let outcome = self.dispatch(from, (header, head), now);
-        if self.config.caps.has(Caps::LAZY) {
-            self.hear_ack(from, (header, head), now);
+        self.sender.note_heard(from, now);
+        self.common.counts().received[header.kind.index()] += 1;
+        let outcome = self.dispatch(from, (header, head));
+        if self.common.caps().has(Caps::LAZY) {
+            self.sender.hear_ack(&mut self.common, from, (header, head));
         }
         outcome
+    }
+
+    fn dispatch(&mut self, from: u32, (header, bytes): (&Header, &[u8])) -> Placed {
+        let Self {
+            sender,
+            receiver,
+            common,
+            ..
+        } = self;
+        let answer = match header.kind {
+            Kind::Rts | Kind::LastRts => return receiver.hear_opener(common, header),
+            Kind::Data | Kind::StopData | Kind::LastData => {
+                return receiver.hear_data(common, header);
+            }
+            Kind::Null => receiver.hear_null(common, header),
+            Kind::Gch if header.src == from => receiver.hear_gch(common, header),
+            Kind::Gch => sender.hear_gch(common, from, header),
+            Kind::Cts if common.caps().has(Caps::SNAK) => {
+                sender.hear_selective_cts(common, from, (header, bits_of(bytes)))
+            }
+            Kind::Cts => sender.hear_cts(common, from, header),
+            Kind::MsgEnd | Kind::MsgDrop => sender.hear_end(common, from, header),
+        };
+        answer.map(|()| Placement::None)
     }
 
     /// The next packet to send, or up to `most` of them if they are data of one message that differ
@@ -316,85 +210,68 @@ impl<Out, In> Endpoint<Out, In> {
     #[must_use]
     pub fn poll_transmit(&mut self, now: Instant, most: u32) -> Option<Transmit> {
         self.observe(now);
-        let mut transmit = self.transmit_next(now)?;
-        if most > 1
-            && transmit.offset > 0
-            && let Some(OutgoingId(key)) = transmit.message
-        {
-            transmit.packets += self.send_more(key.index, transmit.offset, most - 1);
+        let mut transmit = self.transmit_next()?;
+        if most > 1 && transmit.offset > 0 {
+            transmit.packets += self.sender.send_more(&mut self.common, &transmit, most - 1);
         }
         Some(transmit)
     }
 
-    fn transmit_next(&mut self, now: Instant) -> Option<Transmit> {
-        if let Some(Answer { to, header }) = self.answers.pop_front() {
+    fn transmit_next(&mut self) -> Option<Transmit> {
+        if let Some((to, header)) = self.common.next_answer() {
             return Some(self.seal(to, header, Bits::NONE));
         }
-        if let Some((to, header, bits)) = self.make_cts() {
+        if let Some((to, header, bits)) = self.receiver.next_cts(&mut self.common) {
             return Some(self.seal(to, header, bits));
         }
-        if let Some(transmit) = self.transmit_ready(now) {
+        if let Some(transmit) = self.transmit_ready() {
             return Some(transmit);
         }
-        if self.settle()
-            && let Some(transmit) = self.transmit_ready(now)
+        if self.sender.settle(&mut self.common)
+            && let Some(transmit) = self.transmit_ready()
         {
             return Some(transmit);
         }
         // Last, so that it goes alone only if nothing else could carry it.
-        let (to, header, bits) = self.pure_ack()?;
-        self.counters.acks_alone += 1;
+        let (to, header, bits) = self.receiver.next_ack(&self.common)?;
+        self.common.counts().acks_alone += 1;
         Some(self.seal(to, header, bits))
     }
 
     /// The next thing that has become of a message or a peer.
     #[must_use]
     pub fn poll_event(&mut self) -> Option<Event<Out, In>> {
-        if self.events.is_empty() {
-            self.settle();
+        if !self.common.has_events() {
+            self.sender.settle(&mut self.common);
             self.give_back_queues();
         }
-        self.events.pop_front()
+        self.common.next_event()
     }
 
     /// Gives the memory of long queues back that have been drained.
     fn give_back_queues(&mut self) {
-        give_back(&mut self.events);
-        give_back(&mut self.ready);
-        give_back(&mut self.answers);
-        give_back(&mut self.grants_due);
-        if self.message_timers.is_long() && self.outgoing.len() == 0 {
-            self.message_timers = Schedule::new();
+        self.common.give_back();
+        self.receiver.give_back();
+        self.sender.give_back();
+        if self.sender.is_idle() {
+            self.common.alarms_mut().give_back();
         }
-    }
-
-    /// Completes the messages that the last packet acknowledges; [`poll_event`](Self::poll_event)
-    /// returns their events. Returns true if there was an acknowledgement: there may be something
-    /// to transmit.
-    // Rule K.
-    #[inline(always)]
-    fn settle(&mut self) -> bool {
-        let Some((from, at)) = self.unsettled.take() else {
-            return false;
-        };
-        let ack = self.paths[from as usize].acked;
-        self.complete_acked(from, ack, at);
-        true
     }
 
     /// Returns [`State::next_timeout`].
     #[inline]
     fn next_timeout(&self) -> Option<Instant> {
         // The timers may be left over from ended messages.
-        let is_timed = self.outgoing.len() > 0 || self.done.len() > 0 || self.owed_to > 0;
-        (self.wake != Instant::NEVER && is_timed).then_some(self.wake)
+        let is_timed = !self.sender.is_idle() || self.receiver.is_timed();
+        let wake = self.common.alarms().wake();
+        (wake != Instant::NEVER && is_timed).then_some(wake)
     }
 
     /// Does what is due; harmless at any time.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.observe(now);
-        self.settle();
-        if now >= self.wake {
+        self.sender.settle(&mut self.common);
+        if now >= self.common.alarms().wake() {
             self.do_what_is_due(now);
         }
     }
@@ -405,21 +282,14 @@ impl<Out, In> Endpoint<Out, In> {
     #[inline(always)]
     #[must_use]
     pub fn state(&self) -> State<'_> {
-        let has_waiting = |(from, _): (u32, _)| {
-            let path = self.paths.get(from as usize);
-            path.is_some_and(|path| path.waiting.len() > 0)
-        };
-        let has_grants = !self.grants_due.is_empty() && !self.config.has(Bug::LeaveGrants);
         State {
-            has_events: !self.events.is_empty(),
-            is_pressed: !self.answers.is_empty()
-                || has_grants
-                || !self.ready.is_empty()
-                || !self.ripe.is_empty()
-                || self.unsettled.is_some_and(has_waiting),
-            is_quiet: self.outgoing.len() == 0 && self.answers.is_empty() && self.owed_to == 0,
+            has_events: self.common.has_events(),
+            is_pressed: self.common.has_answers()
+                || self.sender.is_pressed()
+                || self.receiver.is_pressed(&self.common),
+            is_quiet: self.sender.is_idle() && !self.common.has_answers() && !self.receiver.owes(),
             next_timeout: self.next_timeout(),
-            counters: &self.counters,
+            counters: self.common.counters(),
         }
     }
 
@@ -437,36 +307,16 @@ impl<Out, In> Endpoint<Out, In> {
         IncomingMessages(self)
     }
 
-    fn enter_outgoing(&mut self, message: Outgoing<Out>) -> Key {
-        let to = message.to;
-        let shape = message.shape(self.config.packet_bytes);
-        let key = self.outgoing.insert(message);
-        // A message that goes unasked is acknowledged by its number alone, unless it is held or
-        // something of it gets lost (rule K).
-        if !self.config.is_unasked(shape) {
-            self.enter_name(key.index);
-        }
-        if self.paths[to as usize].waiting.len() == 0 && self.has_room(key.index) {
-            self.admit(key.index);
-        } else {
-            let path = &mut self.paths[to as usize];
-            path.waiting.push_back(&mut self.outgoing, key.index);
-            self.settle();
-        }
-        key
-    }
-
     /// Notices that this node slept: longer than until its next timer.
     // Rule T.
     #[inline]
     fn observe(&mut self, now: Instant) {
-        if self.fresh.is_some() {
-            self.keep_fresh();
-        }
-        if now > self.last_now {
-            let due = self.wake.clamp(self.last_now, now);
+        self.receiver.keep_fresh(&mut self.common);
+        let before = self.common.now();
+        if now > before {
+            let due = self.common.alarms().wake().clamp(before, now);
             let slept_ns = now.0 - due.0;
-            self.last_now = now;
+            self.common.set_now(now);
             if slept_ns > self.pause_ns && self.next_timeout().is_some() {
                 self.note_pause(slept_ns, now);
             }
@@ -477,32 +327,77 @@ impl<Out, In> Endpoint<Out, In> {
     // Rule T.
     #[cold]
     fn note_pause(&mut self, slept_ns: u64, now: Instant) {
-        self.timeouts.awake_since = now;
-        if slept_ns > self.lost_after_ns / 2 && !self.config.has(Bug::BlamePeersForPause) {
-            self.counters.own_pauses += 1;
-            self.start_timers_anew(now);
+        self.common.timeouts_mut().awake_since = now;
+        if slept_ns > self.lost_after_ns / 2 && !self.common.has(Bug::BlamePeersForPause) {
+            self.common.counts().own_pauses += 1;
+            self.sender.start_timers_anew(&mut self.common);
         }
     }
 
-    /// Where an outgoing message may be found by the lists of paper §3.4.
-    // Rule P15.
-    fn list_of(&mut self, place: Place, to: u32) -> &mut List {
-        let path = &mut self.paths[to as usize];
-        match place {
-            Place::Waiting => &mut path.waiting,
-            Place::Pending => &mut path.pending,
-            Place::Held => &mut path.held,
-            Place::Sending => &mut self.sending,
-        }
+    /// A packet as it leaves: with the acknowledgement, and counted.
+    #[inline]
+    fn seal(&mut self, to: u32, mut header: Header, bits: Bits) -> Transmit {
+        header.ack = self.receiver.acknowledge(&self.common, to);
+        self.common.seal(to, header, bits)
     }
-}
 
-/// An empty queue keeps room for this many entries.
-const KEPT: usize = 4096;
+    /// The next packet of an outgoing message.
+    fn transmit_ready(&mut self) -> Option<Transmit> {
+        let (index, to) = self.sender.next_ready(&mut self.common)?;
+        let ack = self.receiver.acknowledge(&self.common, to);
+        Some(self.sender.transmit(&mut self.common, index, ack))
+    }
 
-#[inline]
-fn give_back<T>(queue: &mut VecDeque<T>) {
-    if queue.capacity() > KEPT && queue.is_empty() {
-        *queue = VecDeque::new();
+    /// Looks at the timers that are due, and at no others. There are two schedules, one of paths
+    /// and one of messages in `sending`. A timer is lowered when something is due earlier, and
+    /// never raised: one that rings too early is set anew.
+    fn do_what_is_due(&mut self, now: Instant) {
+        self.common.timeouts_mut().spread_anew();
+        self.receiver.forget_expired(&mut self.common);
+        while let Some(to) = self.common.alarms_mut().next_path(now) {
+            self.tick_path(to, now);
+        }
+        while let Some(index) = self.common.alarms_mut().next_message(now) {
+            if let Some(lost) = self.sender.tick_sending(&mut self.common, index) {
+                self.lose(lost);
+            }
+        }
+        let expiry = self.receiver.forget_expired(&mut self.common);
+        self.common.alarms_mut().begin_anew(expiry);
+    }
+
+    fn tick_path(&mut self, to: u32, now: Instant) {
+        if self.sender.is_lost_by_silence(&mut self.common, to) {
+            self.lose(to);
+            return;
+        }
+        self.receiver.tick_ack(to, now);
+        self.sender.tick_pending(&mut self.common, to);
+        self.sender.tick_held(&mut self.common, to);
+        let silent = self.sender.silence_ends(to);
+        let due = self.path_due(to);
+        debug_assert!(due > now, "what is due has been done");
+        // The layer below may have no room for what is to go again.
+        self.common.alarms_mut().time_path(to, due.min(silent));
+    }
+
+    /// The first thing due on a path: its oldest first packet, its held messages, or the
+    /// acknowledgement that is owed there.
+    fn path_due(&self, to: u32) -> Instant {
+        let due = self.sender.path_due(self.common.config(), to);
+        due.min(self.receiver.ack_due(&self.common, to))
+    }
+
+    /// Frees everything that has to do with a peer that is gone.
+    #[cold]
+    fn lose(&mut self, peer: u32) {
+        let unsent = self.sender.lose(peer);
+        let unfinished = self.receiver.lose(peer);
+        self.common.drop_answers(peer);
+        self.common.raise(Event::Lost {
+            node: NodeId(peer),
+            unsent,
+            unfinished,
+        });
     }
 }

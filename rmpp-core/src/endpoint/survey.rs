@@ -4,13 +4,9 @@ use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
 
 use super::Endpoint;
-use super::queues::HALF_CIRCLE;
 use crate::config::Config;
 use crate::counters::Counters;
-use crate::ids::{Key, NodeId, OutgoingId};
-use crate::incoming::states::State;
-use crate::outgoing::{Outgoing, Place};
-use crate::peer::Path;
+use crate::ids::{NodeId, OutgoingId};
 use crate::schedule::Schedule;
 use crate::slab::Slab;
 use crate::table::Table;
@@ -40,24 +36,21 @@ impl<Out, In> Endpoint<Out, In> {
     /// Counts everything; takes time in proportion to the messages held.
     #[must_use]
     pub fn survey(&self) -> Survey {
-        let receiving = self.incoming.iter().map(|it| it.1);
-        let receiving = receiving.filter(|m| m.state == State::Receiving);
-        let (in_grant, granted) = receiving.fold((0, 0), |(count, sum), m| {
-            (count + 1, sum + u64::from(m.granted()))
-        });
-        let done = self.done.len();
+        let (incoming_live, incoming_done, grants) = self.receiver.counts();
+        let [outstanding, granted, in_grant] = grants;
         let mix = |digest: u64, number: u32| {
             (digest ^ u64::from(number)).wrapping_mul(0x0000_0100_0000_01b3)
         };
         Survey {
-            outgoing: self.outgoing.len(),
-            incoming_live: self.incoming.len() + usize::from(self.fresh.is_some()) - done,
-            incoming_done: done,
-            outstanding: self.grants.outstanding(),
+            outgoing: self.sender.live_msg_ids().len(),
+            incoming_live,
+            incoming_done,
+            outstanding,
             granted,
             in_grant,
             numbers: self
-                .peers
+                .common
+                .all_numbers()
                 .iter()
                 .fold(0, |d, p| mix(mix(d, p.next_out), p.next_in)),
         }
@@ -67,112 +60,64 @@ impl<Out, In> Endpoint<Out, In> {
     /// runs for it or for the one it waits for, and no acknowledgement waits to be looked at.
     #[must_use]
     pub fn stranded(&self) -> Option<OutgoingId> {
-        let queued = |key: &&Key| self.outgoing.find(**key).is_some();
-        // What comes after each step looks at each message only once.
-        let is_settled = self.unsettled.is_none();
         let wake = self.next_timeout().unwrap_or(Instant::NEVER);
-        let runs =
-            |at: Instant, timer: Instant| at != Instant::NEVER && timer <= at && wake <= timer;
-        let stands = |index: u32, message: &Outgoing<Out>| {
-            let path = &self.paths[message.to as usize];
-            let of_path = || self.path_timers.of(message.to);
-            let moves = |index: u32| {
-                let oldest = &self.outgoing[index];
-                oldest.ready || runs(oldest.deadline, of_path())
-            };
-            match message.place {
-                Place::Sending => {
-                    !message.ready && !runs(message.deadline, self.message_timers.of(index))
-                }
-                Place::Held => !message.ready && !runs(path.held_due, of_path()),
-                // The oldest one is timed, and those behind it wait for its end (rules P12, M).
-                Place::Pending | Place::Waiting => !path.pending.head().is_some_and(moves),
-            }
-        };
-        let (mut ready, mut stranded) = (0, None);
-        for (index, message) in self.outgoing.iter() {
-            ready += usize::from(message.ready);
-            if is_settled && stranded.is_none() && stands(index, message) {
-                stranded = Some(index);
-            }
-        }
-        assert_eq!(
-            self.ready.iter().filter(queued).count(),
-            ready,
-            "queued once each"
-        );
+        let (is_settled, stranded) = self.sender.stranded(&self.common, wake);
         if is_settled {
             self.check_timers();
         }
-        Some(OutgoingId(self.outgoing.key(stranded?)))
+        stranded
     }
 
     /// No timer rings too late, and the peers that are owed an acknowledgement are known.
     fn check_timers(&self) {
-        let (mut owed, mut ripe) = (0, 0);
-        for (to, path) in (0_u32..).zip(&self.paths) {
+        for to in 0..self.common.config().nodes {
             let due = self.path_due(to);
-            assert!(self.path_timers.of(to) <= due, "{path:?} is due at {due:?}");
-            let may_go = path.ack_due == Instant::ZERO;
-            assert!(path.ripe || !may_go, "{path:?} is forgotten");
-            owed += usize::from(path.ack_due != Instant::NEVER);
-            ripe += usize::from(path.ripe);
+            let rings = self.common.alarms().of_path(to);
+            assert!(rings <= due, "the path to {to} is due at {due:?}");
         }
-        assert_eq!(owed, self.owed_to as usize);
-        assert_eq!(ripe, self.ripe.len(), "queued once each");
+        self.receiver.check();
     }
 
     /// How many timers have rung, and how many were looked at to find those.
     #[must_use]
     pub fn timers_rung(&self) -> (u64, u64) {
-        let (paths, of_paths) = self.path_timers.rung();
-        let (messages, of_messages) = self.message_timers.rung();
-        (paths + messages, of_paths + of_messages)
+        self.common.alarms().rung()
     }
 
     /// Bytes kept for all peers together, and bytes of everything else that this node keeps: its
     /// messages, tables and queues, with room for as many as there ever were at a time.
     #[must_use]
     pub fn state_bytes(&self) -> (usize, usize) {
-        let paths = size_of_val(&*self.paths) + self.path_timers.bytes();
-        let peers = size_of_val(&*self.peers) + paths;
-        let rooms = self.incoming.bytes() + self.outgoing.bytes();
-        let tables = self.incoming_at.bytes() + self.outgoing_at.bytes();
-        let queues = self.ready.capacity() * size_of::<Key>()
-            + self.answers.capacity() * size_of::<super::Answer>()
-            + self.events.capacity() * size_of::<crate::event::Event<Out, In>>()
-            + self.ripe.capacity() * size_of::<u32>()
-            + self.grants_due.capacity() * size_of::<Key>()
-            + self.message_timers.bytes();
-        (peers, size_of::<Self>() + rooms + tables + queues)
+        let (from_peers, incoming) = self.receiver.bytes();
+        let (to_peers, outgoing) = self.sender.bytes();
+        let timers = self.common.alarms().bytes_of_paths();
+        let numbers = size_of_val(self.common.all_numbers());
+        let queues = self.common.bytes();
+        let peers = numbers + from_peers + to_peers + timers;
+        (peers, size_of::<Self>() + incoming + outgoing + queues)
     }
 
     /// The two integers kept for `peer`: number of the next message to it, and from it.
     #[must_use]
     pub fn numbers(&self, peer: NodeId) -> (u32, u32) {
-        let peer = &self.peers[peer.0 as usize];
+        let peer = self.common.numbers(peer.0);
         (peer.next_out, peer.next_in)
     }
 
     /// The names of all outgoing messages that have not ended.
     #[must_use]
     pub fn live_msg_ids(&self) -> Vec<u32> {
-        self.outgoing.iter().map(|(_, m)| m.msg_id).collect()
+        self.sender.live_msg_ids()
     }
 
     /// Goes on as if `count` messages had been sent and had ended, to test the wrap of msgID.
     pub fn skip_msg_ids(&mut self, count: u64) {
-        let halves = |ids: u64| ids.div_ceil(HALF_CIRCLE.into());
-        let first = u64::from(self.next_msg_id);
-        if halves(first) != halves(first + count) {
-            self.enter_all_names();
-        }
-        self.next_msg_id = self.next_msg_id.wrapping_add(count as u32);
+        self.sender.skip_msg_ids(count);
     }
 
     /// Puts the given numbers in the place of those kept for `peer`, to test the wrap.
     pub fn set_numbers(&mut self, peer: NodeId, (next_out, next_in): (u32, u32)) {
-        let peer = &mut self.peers[peer.0 as usize];
+        let peer = self.common.numbers_mut(peer.0);
         (peer.next_out, peer.next_in) = (next_out, next_in);
     }
 }
@@ -190,45 +135,6 @@ impl Hash for Timeouts {
 
 impl Hash for Counters {
     fn hash<H: Hasher>(&self, _: &mut H) {}
-}
-
-impl Hash for Path {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        let Self {
-            waiting,
-            pending,
-            held,
-            held_due,
-            silent_since,
-            heard_at: _,
-            repeated_at: _,
-            round_trip: _,
-            backoff: _,
-            held_backoff: _,
-            suspects,
-            suspects_due,
-            unconfirmed,
-            early,
-            block,
-            ack_due,
-            pending_bytes,
-            unasked_bytes,
-            unasked,
-            acked,
-            answered,
-            owed,
-            granted,
-            ripe,
-            gap,
-            lost,
-        } = self;
-        (unconfirmed, early, block, ack_due, pending_bytes).hash(state);
-        (unasked_bytes, unasked, acked, answered).hash(state);
-        (owed, granted, ripe, gap).hash(state);
-        (waiting, pending, held, held_due).hash(state);
-        (suspects, suspects_due).hash(state);
-        (silent_since, lost).hash(state);
-    }
 }
 
 impl<T: Hash> Hash for Slab<T> {

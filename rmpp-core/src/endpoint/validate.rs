@@ -17,7 +17,7 @@ impl<Out, In> Endpoint<Out, In> {
             return Dropped::TooShort;
         }
         // Rule P2.
-        if version_of(bytes) != Some(self.config.version) {
+        if version_of(bytes) != Some(self.common.config().version) {
             return Dropped::Version;
         }
         let Some(src) = header_bytes_of(bytes).and_then(|_| source_of(bytes)) else {
@@ -40,7 +40,7 @@ impl<Out, In> Endpoint<Out, In> {
     #[inline]
     pub(super) fn validate(&self, from: NodeId, header: &Header) -> Result<(), Dropped> {
         // Rule P2.
-        if header.version != self.config.version {
+        if header.version != self.common.config().version {
             return Err(Dropped::Version);
         }
         if !self.is_between(from, header.src) || !self.comes_from_the_right_side(header, from) {
@@ -49,7 +49,7 @@ impl<Out, In> Endpoint<Out, In> {
         if !self.fields_fit(header) {
             return Err(Dropped::Fields);
         }
-        if self.paths[from.0 as usize].lost {
+        if self.sender.is_lost(from.0) {
             return Err(Dropped::PeerLost);
         }
         Ok(())
@@ -59,18 +59,18 @@ impl<Out, In> Endpoint<Out, In> {
     /// one.
     #[inline]
     fn is_between(&self, from: NodeId, src: u32) -> bool {
-        let is_known = from.0 < self.config.nodes && from.0 != self.me;
-        is_known && (src == from.0 || src == self.me || self.config.has(Bug::TrustSource))
+        let is_known = from.0 < self.common.config().nodes && from.0 != self.common.me();
+        is_known && (src == from.0 || src == self.common.me() || self.common.has(Bug::TrustSource))
     }
 
     /// `srcNID` names the message's source: the peer for what a sender sends, this node for what a
     /// receiver answers. A GCH may come from both sides (rule H).
     fn comes_from_the_right_side(&self, header: &Header, from: NodeId) -> bool {
-        if self.config.has(Bug::TrustSource) {
+        if self.common.has(Bug::TrustSource) {
             return true;
         }
         match header.kind {
-            Kind::Cts | Kind::MsgEnd | Kind::MsgDrop => header.src == self.me,
+            Kind::Cts | Kind::MsgEnd | Kind::MsgDrop => header.src == self.common.me(),
             Kind::Gch => true,
             _ => header.src == from.0,
         }
@@ -97,7 +97,7 @@ impl<Out, In> Endpoint<Out, In> {
     /// have been compared with it already.
     #[inline]
     fn fields_fit(&self, header: &Header) -> bool {
-        let caps = self.config.caps;
+        let caps = self.common.caps();
         let grant_fits = match header.kind {
             Kind::Data | Kind::StopData | Kind::LastData => {
                 header.info1 > 0 || caps.has(Caps::SNAK)
@@ -105,6 +105,6 @@ impl<Out, In> Endpoint<Out, In> {
             Kind::Cts => header.info1 > 0,
             _ => true,
         };
-        grant_fits && header.flags.is_known() && header.len <= self.config.longest()
+        grant_fits && header.flags.is_known() && header.len <= self.common.config().longest()
     }
 }

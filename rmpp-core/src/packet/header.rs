@@ -180,6 +180,24 @@ pub(crate) fn bits_of(bytes: &[u8]) -> Bits {
 pub(crate) const FAST_VERSION: u16 = 2;
 
 impl Header {
+    /// A header of a message of `src` that has nothing else yet.
+    #[inline]
+    pub(crate) const fn bare(kind: Kind, version: u16, src: u32) -> Self {
+        Self {
+            kind,
+            version,
+            src,
+            msg_id: 0,
+            len: 0,
+            seq: 0,
+            info1: 0,
+            info2: 0,
+            msg_num: 0,
+            ack: 0,
+            flags: Flags::NONE,
+        }
+    }
+
     /// Stands where there is none.
     pub(crate) const NONE: Self = Self {
         kind: Kind::Null,

@@ -500,13 +500,13 @@ fn constant(file: &str, name: &str) -> String {
 /// File, constant, and what it is; files of the core, of the transport over UDP, of the library.
 const CONSTANTS: &str = "\
 core bits.rs WINDOW R, W, U: data packets of a message under way; bits behind a header
-core endpoint/turns.rs EARLY_WINDOW O: first packets so many numbers ahead are dropped
-core endpoint/window.rs REORDERING R: later packets that have come before a missing one is lost
-core endpoint/wake.rs PROBES T: questions after the first, before the timeout is doubled
-core endpoint/queues.rs REPEATED_AT_ONCE Q: first packets sent again at once
-core endpoint/held.rs AT_ONCE H: held messages up to which the pace begins anew
-core endpoint/held.rs SUSPECTS H: held messages asked after for one that was answered
-core endpoint/acks.rs SETTLING_NS O: least ns before a first packet is repeated again for a gap
+core incoming/turns.rs EARLY_WINDOW O: first packets so many numbers ahead are dropped
+core incoming/message.rs REORDERING R: later packets that have come before a missing one is lost
+core outgoing/wake.rs PROBES T: questions after the first, before the timeout is doubled
+core outgoing/queues.rs REPEATED_AT_ONCE Q: first packets sent again at once
+core outgoing/held.rs AT_ONCE H: held messages up to which the pace begins anew
+core outgoing/held.rs SUSPECTS H: held messages asked after for one that was answered
+core outgoing/acks.rs SETTLING_NS O: least ns before a first packet is repeated again for a gap
 core grant.rs GROWTH_EVERY G: packets that come for one that the pool wins back
 udp wrap.rs WRAP_BYTES bytes in front of the packets of a datagram
 udp wrap.rs DATAGRAM_MAX bytes of the longest datagram

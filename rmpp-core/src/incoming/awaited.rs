@@ -1,9 +1,10 @@
 //! Which data packet comes next, for a driver that receives payload straight into its place.
 
-use super::IncomingMessages;
-use crate::config::Bug;
+use super::Receiver;
+use super::states::State;
+use crate::common::Kept;
+use crate::config::{Bug, Config};
 use crate::ids::{IncomingId, NodeId};
-use crate::incoming::states::State;
 use crate::packet::{Header, Kind, bare_header_bytes, header_bytes_of};
 
 /// A data packet that was granted and has not come: its header, and where its payload belongs.
@@ -41,24 +42,19 @@ impl Awaited {
     }
 }
 
-impl<Out, In> IncomingMessages<'_, Out, In> {
-    /// The data packet that `message` lacks next: none if it is not being received, nothing more is
-    /// granted, or packets are missing before others that have come, so that it is open which comes
-    /// next. Until something else is done at the endpoint, nobody but this packet has a claim to
-    /// its place.
-    #[must_use]
-    pub fn awaited(self, message: IncomingId) -> Option<Awaited> {
-        let endpoint = &*self.0;
-        let index = endpoint.incoming.find(message.0)?;
-        let incoming = &endpoint.incoming[index];
+impl<K: Kept> Receiver<K> {
+    /// The data packet that a message lacks next, if that is certain.
+    pub(crate) fn awaited(&self, config: &Config, message: IncomingId) -> Option<Awaited> {
+        let index = self.store.messages.find(message.0)?;
+        let incoming = &self.store.messages[index];
         let is_next = incoming.state == State::Receiving
             && incoming.expected <= incoming.limit
             && incoming.came.is_empty();
         if !is_next {
             return None;
         }
-        let shape = incoming.shape(endpoint.config.packet_bytes);
-        let seq = match endpoint.config.has(Bug::AwaitWhatCame) {
+        let shape = incoming.shape(config);
+        let seq = match config.has(Bug::AwaitWhatCame) {
             true => incoming.expected - 1,
             false => incoming.expected,
         };
@@ -66,7 +62,7 @@ impl<Out, In> IncomingMessages<'_, Out, In> {
             message,
             offset: shape.offset(seq),
             payload_bytes: shape.data_bytes(seq),
-            header_bytes: bare_header_bytes(endpoint.config.version),
+            header_bytes: bare_header_bytes(config.version),
             from: incoming.from,
             msg_id: incoming.msg_id,
             msg_num: incoming.msg_num,
