@@ -165,10 +165,9 @@ impl Lane {
 
     fn send_deferred(&mut self, message: Deferred) {
         let Deferred { to, envelope, body } = message;
-        let envelope = envelope.encode();
-        let (token, body) = self.parts.outbox.enter_deferred(to, envelope, body);
+        let (token, body) = self.parts.outbox.enter_deferred(to, &envelope, body);
         let message = Outbound {
-            envelope: &envelope,
+            envelope: &envelope.encode(),
             body,
             token,
             is_awaited: false,

@@ -3,6 +3,7 @@
 use core::iter;
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::Ending;
 use crate::engine::requests::Request;
 use crate::engine::tasks::SendPlan;
 use crate::error::{Cause, Result};
@@ -151,7 +152,7 @@ impl Buffers {
     /// # Errors
     /// There is not enough.
     #[inline]
-    pub(crate) fn reserve(&self, plan: &SendPlan, len: u64) -> Result<Option<Box<Reserved>>> {
+    pub(crate) fn reserve(&self, plan: &SendPlan, len: u64) -> Result<Option<Box<Ending>>> {
         match plan.mode {
             Mode::Buffered => self.find_room(plan.context, len).map(Some),
             _ => Ok(None),
@@ -159,7 +160,7 @@ impl Buffers {
     }
 
     #[inline(never)]
-    fn find_room(&self, context: Context, len: u64) -> Result<Box<Reserved>> {
+    fn find_room(&self, context: Context, len: u64) -> Result<Box<Ending>> {
         let bytes = len.saturating_add(BUFFERED_OVERHEAD_BYTES);
         let owner = self.owner_for(context);
         let attached = self.get(owner);
@@ -169,11 +170,11 @@ impl Buffers {
             let need = bytes;
             return Err(Cause::BufferFull { need, room, most }.into());
         }
-        Ok(Box::new(Reserved {
+        Ok(Box::new(Ending::Buffered(Reserved {
             owner,
             bytes,
             number: 0,
-        }))
+        })))
     }
 
     /// Puts a message into the room that was found for it.

@@ -7,9 +7,8 @@ mod withdrawals;
 
 use std::sync::Arc;
 
-pub(super) use attached::Reserved;
 pub use attached::{Attached, BUFFERED_OVERHEAD_BYTES, BufferOwner, Buffers};
-pub(super) use sends::Sending;
+pub(super) use sends::{Ending, Sending};
 use sends::{Burst, SpareBuffers};
 pub(super) use withdrawals::Verdict;
 use withdrawals::Withdrawals;
@@ -52,7 +51,7 @@ pub(super) struct Draft {
     copy: Option<Vec<u8>>,
     /// Bytes that count against the eager budget.
     pub(super) kept: u64,
-    buffered: Option<Box<Reserved>>,
+    ending: Option<Box<Ending>>,
     /// The send is complete at once.
     pub(super) is_copied: bool,
 }
@@ -136,9 +135,9 @@ impl Outbox {
         is_waited_for: bool,
     ) -> Result<Draft> {
         let len = plan.area.len();
-        let buffered = self.buffers.reserve(plan, len)?;
+        let ending = self.buffers.reserve(plan, len)?;
         let is_copied = self.is_copied(plan.mode, len, is_waited_for && link.acknowledges);
-        let kept = if is_copied && buffered.is_none() {
+        let kept = if is_copied && ending.is_none() {
             protocol::kept_by_copy(len)
         } else {
             0
@@ -157,7 +156,7 @@ impl Outbox {
             body,
             copy,
             kept,
-            buffered,
+            ending,
             is_copied,
         })
     }
@@ -180,7 +179,7 @@ impl Outbox {
             len: plan.area.len(),
             copy: draft.copy,
             kept: draft.kept,
-            buffered: draft.buffered,
+            ending: draft.ending,
             to,
             envelope,
         });
@@ -208,7 +207,8 @@ impl Outbox {
     #[cold]
     pub(super) fn note_buffered(&mut self, token: Token) {
         let sending = self.sends.get_mut(token.0);
-        if let Some(reserved) = sending.and_then(|sending| sending.buffered.as_mut()) {
+        let ending = sending.and_then(|sending| sending.ending.as_deref_mut());
+        if let Some(Ending::Buffered(reserved)) = ending {
             self.buffers.put(reserved);
         }
     }
@@ -233,9 +233,9 @@ impl Outbox {
         self.burst.end()
     }
 
-    /// Removes a send that is over. Returns its request, and its room in an attached buffer.
+    /// Removes a send that is over. Returns its request, and what its end is to beside that.
     #[inline]
-    pub(super) fn close(&mut self, token: Token) -> (Option<Request>, Option<Box<Reserved>>) {
+    pub(super) fn close(&mut self, token: Token) -> (Option<Request>, Option<Box<Ending>>) {
         let sending = self
             .sends
             .remove(token.0)
@@ -244,7 +244,7 @@ impl Outbox {
         if let Some(copy) = sending.copy {
             self.spare.keep(copy, &self.settings);
         }
-        (sending.request, sending.buffered)
+        (sending.request, sending.ending)
     }
 
     /// The sends that links have not finished.
@@ -359,14 +359,14 @@ impl Outbox {
     pub(super) fn enter_deferred(
         &mut self,
         to: PeerId,
-        envelope: EnvelopeBytes,
+        envelope: &Envelope,
         body: Load,
     ) -> (Token, Area) {
         let (area, copy) = match body {
             Load::Area(area) => (area, None),
             Load::Bytes(mut bytes) => (Area::Run(Span::held(&mut bytes)), Some(bytes)),
         };
-        let sending = Sending::without_request(to, envelope, area.len(), copy);
+        let sending = Sending::without_request((to, envelope), area.len(), copy);
         (Token(self.sends.insert(sending)), area)
     }
 

@@ -8,6 +8,15 @@ use crate::engine::requests::Request;
 use crate::ids::ContextKind;
 use crate::transport::{EnvelopeBytes, PeerId};
 
+/// What the end of a send is to, beside its request.
+#[derive(Debug)]
+pub(in crate::engine) enum Ending {
+    /// Its room in an attached buffer is free.
+    Buffered(Reserved),
+    /// The port that has sent this body may use its memory again.
+    Body(PeerId, Envelope),
+}
+
 /// A send that the transport has not finished.
 #[derive(Debug)]
 pub(in crate::engine) struct Sending {
@@ -19,8 +28,8 @@ pub(in crate::engine) struct Sending {
     pub(super) copy: Option<Vec<u8>>,
     /// Bytes that count against the eager budget.
     pub(super) kept: u64,
-    /// Its room in an attached buffer.
-    pub(super) buffered: Option<Box<Reserved>>,
+    /// What its end is to, beside the request.
+    pub(super) ending: Option<Box<Ending>>,
     /// The receiver.
     pub(super) to: PeerId,
     /// Its envelope.
@@ -30,19 +39,19 @@ pub(in crate::engine) struct Sending {
 impl Sending {
     /// A message for which no request waits.
     pub(super) fn without_request(
-        to: PeerId,
-        envelope: EnvelopeBytes,
+        (to, envelope): (PeerId, &Envelope),
         len: u64,
         copy: Option<Vec<u8>>,
     ) -> Self {
+        let ending = || Box::new(Ending::Body(to, *envelope));
         Self {
             request: None,
             len,
+            ending: copy.is_none().then(ending),
             copy,
             kept: 0,
-            buffered: None,
             to,
-            envelope,
+            envelope: envelope.encode(),
         }
     }
 

@@ -38,6 +38,7 @@ pub(in crate::engine) enum Comer {
 pub(super) enum Visit {
     Head(Head),
     Landed(HeadName, u64),
+    Sent(HeadName),
     Lost(PeerId),
 }
 
@@ -105,6 +106,11 @@ impl Door {
         self.visits.push_back(Visit::Landed(body.name, body.len));
     }
 
+    /// A body has been sent.
+    pub(super) fn note_sent(&mut self, name: HeadName) {
+        self.visits.push_back(Visit::Sent(name));
+    }
+
     /// What is to be served next.
     pub(super) fn next(&mut self) -> Option<Visit> {
         self.visits.pop_front()
@@ -126,11 +132,19 @@ impl Door {
 
     /// Nothing more comes of a peer. What has come of it is still served.
     pub(super) fn lose(&mut self, peer: PeerId) {
-        let is_other = |name: &HeadName| name.from != peer;
+        let is_other = |name: &HeadName| name.peer != peer;
         self.announced.retain(is_other);
         self.awaited.retain(|name, _| is_other(name));
         self.early.retain(|name, _| is_other(name));
         self.visits.push_back(Visit::Lost(peer));
+    }
+
+    #[cfg(all(test, feature = "sim"))]
+    pub(super) fn awaits_nothing(&self) -> bool {
+        self.is_idle()
+            && self.announced.is_empty()
+            && self.awaited.is_empty()
+            && self.early.is_empty()
     }
 
     /// Forgets what is on its way to a port that is gone.

@@ -28,7 +28,12 @@ pub trait Guest: fmt::Debug + Send {
     /// bytes.
     fn landed(&mut self, from: PeerId, number: u32, len: u64, effects: &mut Effects);
 
-    /// Nothing more comes of this peer: no body that it has announced will land.
+    /// The body with this number is with `to`: its memory may be used again. The answer of `to` may
+    /// come before.
+    fn sent(&mut self, to: PeerId, number: u32, effects: &mut Effects);
+
+    /// Nothing more comes of this peer: no body that it has announced will land, and no link reads
+    /// those that go to it.
     fn lost(&mut self, peer: PeerId, effects: &mut Effects);
 }
 
@@ -56,7 +61,7 @@ impl Effects {
     }
 
     /// Sends the body that the head with this number has announced. The memory must stay as it is
-    /// until the receiver has answered.
+    /// until [`Guest::sent`] or [`Guest::lost`] is called for it.
     pub fn send_body(&mut self, to: PeerId, number: u32, body: Area) {
         self.send(to, body_envelope(self.context, number), Load::Area(body));
     }

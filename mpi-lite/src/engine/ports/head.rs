@@ -60,15 +60,16 @@ impl Head {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::engine) struct HeadName {
     pub(super) context: Context,
-    pub(super) from: PeerId,
+    /// The sender or the receiver.
+    pub(super) peer: PeerId,
     pub(super) number: u32,
 }
 
 impl HeadName {
-    pub(super) fn of(from: PeerId, envelope: &Envelope) -> Self {
+    pub(super) fn of(peer: PeerId, envelope: &Envelope) -> Self {
         Self {
             context: envelope.context,
-            from,
+            peer,
             number: envelope.tag.cast_unsigned(),
         }
     }
