@@ -98,8 +98,7 @@ impl Parts {
         let from = (message.from, envelope);
         match self.ports.come(from, inbound, message.len) {
             Comer::Head(mut head) => {
-                let area = Area::Run(Span::held(head.room()));
-                // The link writes it before it is read.
+                let area = head.area();
                 self.aim(inbound, Target::Head(head), message.is_whole);
                 Landing::Into(area)
             }

@@ -154,6 +154,10 @@ impl Lane {
                     self.land(inbound, Target::Nothing, Area::EMPTY);
                 }
             }
+            Errand::Admit(inbound, mut head) => {
+                let area = head.area();
+                self.land(inbound, Target::Head(head), area);
+            }
             Errand::Land(inbound, None) => self.land(inbound, Target::Nothing, Area::EMPTY),
             Errand::Land(inbound, Some((body, area))) => {
                 self.land(inbound, Target::Body(body), area);

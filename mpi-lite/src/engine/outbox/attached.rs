@@ -45,7 +45,7 @@ pub struct Attached {
 
 /// Room in a buffer that a message takes.
 #[derive(Debug)]
-pub(crate) struct Reserved {
+pub(in crate::engine) struct Reserved {
     owner: BufferOwner,
     bytes: u64,
     /// The number of the message in the buffer.
@@ -152,7 +152,11 @@ impl Buffers {
     /// # Errors
     /// There is not enough.
     #[inline]
-    pub(crate) fn reserve(&self, plan: &SendPlan, len: u64) -> Result<Option<Box<Ending>>> {
+    pub(in crate::engine) fn reserve(
+        &self,
+        plan: &SendPlan,
+        len: u64,
+    ) -> Result<Option<Box<Ending>>> {
         match plan.mode {
             Mode::Buffered => self.find_room(plan.context, len).map(Some),
             _ => Ok(None),
@@ -178,7 +182,7 @@ impl Buffers {
     }
 
     /// Puts a message into the room that was found for it.
-    pub(crate) fn put(&mut self, reserved: &mut Reserved) {
+    pub(in crate::engine) fn put(&mut self, reserved: &mut Reserved) {
         if let Some(attached) = self.get_mut(reserved.owner) {
             reserved.number = attached.messages;
             attached.messages += 1;
@@ -188,7 +192,7 @@ impl Buffers {
     }
 
     /// Takes a message out. Returns the requests that complete with it.
-    pub(crate) fn take_out(&mut self, reserved: &Reserved) -> Vec<Request> {
+    pub(in crate::engine) fn take_out(&mut self, reserved: &Reserved) -> Vec<Request> {
         let Some(attached) = self.get_mut(reserved.owner) else {
             return Vec::new();
         };

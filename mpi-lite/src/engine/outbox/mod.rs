@@ -8,8 +8,8 @@ mod withdrawals;
 use std::sync::Arc;
 
 pub use attached::{Attached, BUFFERED_OVERHEAD_BYTES, BufferOwner, Buffers};
-pub(super) use sends::{Ending, Sending};
 use sends::{Burst, SpareBuffers};
+pub(super) use sends::{Ending, Sending};
 pub(super) use withdrawals::Verdict;
 use withdrawals::Withdrawals;
 

@@ -7,7 +7,7 @@
 use std::fmt;
 
 use super::errand::Errand;
-use super::head::{Head, body_envelope, head_envelope};
+use super::head::{HEAD_MOST, Head, body_envelope, head_envelope};
 use crate::data::Area;
 use crate::engine::envelope::Envelope;
 use crate::engine::outbox::{Deferred, Load};
@@ -54,9 +54,12 @@ impl Effects {
         }
     }
 
-    /// Sends a head to the same port of a peer. It has at most
-    /// [`HEAD_MOST`](super::HEAD_MOST) bytes.
+    /// Sends a head to the same port of a peer.
+    ///
+    /// # Panics
+    /// When the head has more than [`HEAD_MOST`] bytes.
     pub fn send_head(&mut self, to: PeerId, number: u32, head: Vec<u8>) {
+        assert!(head.len() as u64 <= HEAD_MOST, "the head is too long");
         self.send(to, head_envelope(self.context, number), Load::Bytes(head));
     }
 

@@ -181,7 +181,13 @@ impl Ports {
         inbound: Inbound,
         len: u64,
     ) -> Comer {
-        self.door.come((from, envelope), inbound, len)
+        let comer = self.door.come((from, envelope), inbound, len);
+        let is_body = matches!(comer, Comer::Body(..));
+        // The memory of a port that has closed meanwhile may be gone.
+        if is_body && !self.table.has_guest(envelope.context) {
+            return Comer::Nonsense;
+        }
+        comer
     }
 
     /// A head is complete.
@@ -206,6 +212,7 @@ impl Ports {
         while let Some(visit) = self.door.next() {
             match visit {
                 Visit::Head(head) => self.serve_head(&head, errands),
+                Visit::Room(inbound, head) => errands.push(Errand::Admit(inbound, head)),
                 Visit::Landed(name, len) => {
                     let mut effects = Effects::new(name.context);
                     self.table.with_guest(name.context, |guest| {
