@@ -236,18 +236,16 @@ impl Parts {
     fn close_send(&mut self, token: Token) -> Option<Request> {
         let (request, ending) = self.outbox.close(token);
         match ending.as_deref() {
-            None => {}
             Some(Ending::Buffered(reserved)) => {
                 for request in self.outbox.buffers_mut().take_out(reserved) {
                     self.requests.finish(request, Status::EMPTY, None);
                 }
             }
-            Some(Ending::Body(to, envelope)) => {
-                if !self.peers.is_lost(*to) {
-                    self.ports.note_sent(*to, envelope);
-                    self.has_errands = true;
-                }
+            Some(Ending::Body(to, envelope)) if !self.peers.is_lost(*to) => {
+                self.ports.note_sent(*to, envelope);
+                self.has_errands = true;
             }
+            _ => {}
         }
         request
     }
