@@ -1,7 +1,7 @@
 //! The registry: the objects of the program by handle, in one table for each kind.
 //!
 //! Each table has a lock of its own, and lies beside the type of its objects; the registry knows
-//! none of them. [`registered!`] makes a table.
+//! none of them. `registered!` makes a table.
 
 use core::ffi::c_int;
 

@@ -4,7 +4,7 @@
 /// Things by index. Indices of removed things are given out again, the last one first.
 #[derive(Debug)]
 pub struct Slab<T> {
-    places: Vec<Place<T>>,
+    places: Vec<Entry<T>>,
     /// The free place to be used next; as many as there are places if none is free.
     free: u32,
     len: usize,
@@ -14,7 +14,7 @@ pub struct Slab<T> {
 const KEPT: usize = 8192;
 
 #[derive(Debug)]
-enum Place<T> {
+enum Entry<T> {
     Full(T),
     /// The free place to be used after this one.
     Free(u32),
@@ -40,11 +40,11 @@ impl<T> Slab<T> {
         }
         self.len += 1;
         let place = &mut self.places[index as usize];
-        let Place::Free(next) = *place else {
+        let Entry::Free(next) = *place else {
             unreachable!("the list of free places leads to free places");
         };
         self.free = next;
-        *place = Place::Full(thing);
+        *place = Entry::Full(thing);
         index
     }
 
@@ -53,7 +53,7 @@ impl<T> Slab<T> {
     #[cold]
     fn extend(&mut self) {
         let next = u32::try_from(self.places.len() + 1).expect("fewer than 2^32 things at a time");
-        self.places.push(Place::Free(next));
+        self.places.push(Entry::Free(next));
     }
 
     /// The index that the next `insert` will return.
@@ -68,7 +68,7 @@ impl<T> Slab<T> {
     #[must_use]
     pub fn get(&self, index: u32) -> Option<&T> {
         match self.places.get(index as usize) {
-            Some(Place::Full(thing)) => Some(thing),
+            Some(Entry::Full(thing)) => Some(thing),
             _ => None,
         }
     }
@@ -77,7 +77,7 @@ impl<T> Slab<T> {
     #[inline]
     pub fn get_mut(&mut self, index: u32) -> Option<&mut T> {
         match self.places.get_mut(index as usize) {
-            Some(Place::Full(thing)) => Some(thing),
+            Some(Entry::Full(thing)) => Some(thing),
             _ => None,
         }
     }
@@ -86,10 +86,10 @@ impl<T> Slab<T> {
     #[inline]
     pub fn remove(&mut self, index: u32) -> Option<T> {
         let place = self.places.get_mut(index as usize)?;
-        if let Place::Free(_) = place {
+        if let Entry::Free(_) = place {
             return None;
         }
-        let Place::Full(thing) = core::mem::replace(place, Place::Free(self.free)) else {
+        let Entry::Full(thing) = core::mem::replace(place, Entry::Free(self.free)) else {
             return None;
         };
         self.free = index;
@@ -100,8 +100,8 @@ impl<T> Slab<T> {
     /// Drops the thing at `index`, if there is one.
     #[inline(always)]
     pub fn discard(&mut self, index: u32) {
-        if let Some(place @ Place::Full(_)) = self.places.get_mut(index as usize) {
-            *place = Place::Free(self.free);
+        if let Some(place @ Entry::Full(_)) = self.places.get_mut(index as usize) {
+            *place = Entry::Free(self.free);
             self.free = index;
             self.len -= 1;
         }
@@ -130,8 +130,8 @@ impl<T> Slab<T> {
     pub fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
         let things = self.places.iter().zip(0..);
         things.filter_map(|(place, index)| match place {
-            Place::Full(thing) => Some((index, thing)),
-            Place::Free(_) => None,
+            Entry::Full(thing) => Some((index, thing)),
+            Entry::Free(_) => None,
         })
     }
 }

@@ -453,7 +453,7 @@ const SIZE: &str = "MPILITE_SIZE";
 #[derive(Debug, PartialEq, Eq)]
 enum Origin {
     Launcher(RawFd),
-    Pmi(pmi::Place),
+    Pmi(pmi::ManagerAddress),
     Pmix,
     Alone,
 }

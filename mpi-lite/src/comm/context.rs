@@ -90,7 +90,12 @@ pub(super) const NONE_LEFT: Context = Context(u32::MAX).point_to_point();
 impl Contexts {
     /// Those of a process that has made no communicator.
     pub(super) fn new(engine: &Arc<Engine>) -> Self {
-        let place = |lane: &mut Lane| (lane.peers().rank(lane.me()), lane.peers().all().count());
+        let place = |lane: &mut Lane| {
+            (
+                lane.peers().rank(lane.peers().me()),
+                lane.peers().all().count(),
+            )
+        };
         let (me, all) = engine.with(place);
         Self {
             engine: Arc::clone(engine),

@@ -137,8 +137,12 @@ impl Communicator {
             let basis = Basis::of(context, group, rank);
             Self::new(engine, &contexts, Basis { site, ..basis })
         };
-        let (me, all) =
-            engine.with(|lane| (lane.me(), Group::from_members(lane.peers().all().collect())));
+        let (me, all) = engine.with(|lane| {
+            (
+                lane.peers().me(),
+                Group::from_members(lane.peers().all().collect()),
+            )
+        });
         let rank = all.rank_of(me).expect("a process is in its world");
         let site = engine.site(places::WORLD, all.members(), rank);
         let world = make(Context::WORLD, all.clone(), rank, site);

@@ -268,9 +268,9 @@ impl Area {
     /// `len` bytes of the data, from byte `at` on.
     #[inline]
     #[must_use]
-    pub(crate) fn part(&self, at: usize, len: usize) -> Part<'_> {
+    pub(crate) fn part(&self, at: usize, len: usize) -> AreaPart<'_> {
         match self {
-            Self::Run(span) => Part::Run(span.part(at, len)),
+            Self::Run(span) => AreaPart::Run(span.part(at, len)),
             Self::Other(other) => other.part(at, len),
         }
     }
@@ -314,10 +314,10 @@ impl Other {
         }
     }
 
-    fn part(&self, at: usize, len: usize) -> Part<'_> {
+    fn part(&self, at: usize, len: usize) -> AreaPart<'_> {
         match self {
-            Self::Kept(kept) => Part::Run(kept.span.part(at, len)),
-            Self::Scattered(scattered) => Part::Scattered { scattered, at, len },
+            Self::Kept(kept) => AreaPart::Run(kept.span.part(at, len)),
+            Self::Scattered(scattered) => AreaPart::Scattered { scattered, at, len },
         }
     }
 }
@@ -331,7 +331,7 @@ impl From<Span> for Area {
 
 /// Some of the data of an area.
 #[derive(Clone, Copy, Debug)]
-pub enum Part<'a> {
+pub enum AreaPart<'a> {
     /// One run of bytes.
     Run(Span),
     /// `len` bytes of data from byte `at` on.
@@ -345,7 +345,7 @@ pub enum Part<'a> {
     },
 }
 
-impl Part<'_> {
+impl AreaPart<'_> {
     /// No bytes at all.
     pub const EMPTY: Self = Self::Run(Span::EMPTY);
 

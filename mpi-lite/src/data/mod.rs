@@ -13,7 +13,7 @@ mod numbered;
 mod op;
 mod wire;
 
-pub use area::{Area, Part, Scattered};
+pub use area::{Area, AreaPart, Scattered};
 pub use basic::{Basic, Family};
 pub use buffer::Buffer;
 pub use datatype::{Block, Datatype};

@@ -5,6 +5,7 @@
 //! operations go on beside the program (`tasks`).
 
 mod at_site;
+mod blocking;
 pub mod envelope;
 mod inbox;
 mod lane;
@@ -21,6 +22,7 @@ mod waiting;
 use std::sync::Arc;
 
 pub use at_site::{AtSite, agree, complain};
+pub use blocking::{Any, Indexed, Tell};
 pub use inbox::matching;
 pub use lane::{Counters, Lane, Survey};
 pub use outbox::{Attached, BUFFERED_OVERHEAD_BYTES, BufferOwner, Buffers};
@@ -30,9 +32,7 @@ pub use report::Report;
 pub use report::{CollectiveEvent, Event, MessageEvent, MessageStep, Observer};
 pub use report::{CollectiveLeft, Leftovers, MessageLeft};
 pub use report::{NameOfTag, Program, Subject};
-pub use requests::{
-    Any, Array, Completion, Indexed, PartitionedReceive, PartitionedSend, Request, Status, Tell,
-};
+pub use requests::{Array, Completion, PartitionedReceive, PartitionedSend, Request, Status};
 pub use tasks::{
     Job, Make, Message, Outcome, Plan, ReceivePlan, Recipe, SendPlan, Submissions, Submitted,
     TaskCall, TaskId, Work,
@@ -68,7 +68,7 @@ impl Engine {
         Ok(Arc::new_cyclic(|engine| Self {
             waiting: Waiting::new(doorbells, (clock, policy), Tasks::of(engine)),
             node: lane.node(),
-            looks: lane.looks(&policy),
+            looks: policy.looks(lane.links().reach_beyond_memory()),
             lane: Lock::new(lane),
         }))
     }
@@ -86,17 +86,6 @@ impl Engine {
     /// Returns the lane, unless somebody has it.
     pub(crate) fn visit(&self) -> Option<Guard<'_, Lane>> {
         self.lane.visit()
-    }
-
-    /// How its threads wait.
-    #[inline(always)]
-    pub(crate) fn waiting(&self) -> &Waiting {
-        &self.waiting
-    }
-
-    /// The node, if its ranks share memory.
-    pub(crate) fn node(&self) -> Option<&Node> {
-        self.node.as_deref()
     }
 
     /// The time now.

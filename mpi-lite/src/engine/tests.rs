@@ -543,7 +543,7 @@ fn a_long_wait_takes_in_more_until_little_of_it_is_left() {
     let (mut bodies, mut room) = ([[3; 100]; COUNT], [0; 100]);
     let (mut pair, sent) = flooded(settings, &mut bodies);
     let taken = |pair: &Pair| pair.lanes[1].survey().taken_in_bytes;
-    assert!(taken(&pair) <= little && pair.lanes[1].wants_room());
+    assert!(taken(&pair) <= little && pair.lanes[1].view().wants_room());
     pair.lanes[1].take_in_more();
     assert_eq!(taken(&pair), more);
     pair.run(|lanes| {
@@ -590,7 +590,7 @@ fn messages_beyond_the_larger_budget_stay_with_their_sender() {
             most / protocol::kept_unexpected(100) * protocol::kept_unexpected(100)
         );
     }
-    assert!(!lane.wants_room(), "it was told");
+    assert!(!lane.view().wants_room(), "it was told");
 }
 
 #[test]
@@ -618,7 +618,7 @@ fn over_the_simulator_too_each_process_describes_what_it_waits_for() {
         let engine = Engine::new(lane, Clock::start(), WaitPolicy::BLOCKING).unwrap();
         let mut thread = ThreadState::default();
         let held = engine.with(|lane| {
-            let description = engine.waiting().describe(lane);
+            let description = engine.waiting.describe(lane);
             description.enter(subject, &mut thread);
             description.unreceived().unexpected
         });

@@ -4,7 +4,7 @@
 use core::sync::atomic::Ordering::{Relaxed, Release};
 
 use super::about::About;
-use super::segment::{Slot, WORDS};
+use super::segment::{RingSlot, WORDS};
 use crate::memory::Span;
 
 /// Bytes that fit a line.
@@ -18,7 +18,7 @@ pub struct Line(pub [u8; LINE_BYTES]);
 
 impl Line {
     #[inline]
-    pub(crate) fn read(line: &Slot) -> Self {
+    pub(crate) fn read(line: &RingSlot) -> Self {
         let mut bytes = [0; LINE_BYTES];
         let places = bytes.as_chunks_mut::<8>().0.iter_mut();
         for (place, word) in places.zip(&line.words[1..]) {
@@ -28,7 +28,7 @@ impl Line {
     }
 
     #[inline]
-    fn write(&self, line: &Slot) {
+    fn write(&self, line: &RingSlot) {
         let words = self.0.as_chunks::<8>().0.iter();
         for (word, place) in words.zip(&line.words[1..]) {
             place.store(u64::from_ne_bytes(*word), Relaxed);
@@ -39,7 +39,7 @@ impl Line {
 /// Writes a line, or a payload that belongs to the line.
 #[inline]
 pub(crate) fn put(
-    line: &Slot,
+    line: &RingSlot,
     payload: Span,
     sequence: u64,
     (about, fill): (About, impl FnOnce(&mut [u8])),
@@ -57,7 +57,7 @@ pub(crate) fn put(
 
 /// Reads what `put` has written. Memory that local peers can write is copied before it is used.
 #[inline]
-pub(crate) fn get<R>(line: &Slot, payload: Span, read: impl FnOnce(&[u8]) -> R) -> R {
+pub(crate) fn get<R>(line: &RingSlot, payload: Span, read: impl FnOnce(&[u8]) -> R) -> R {
     if payload.len() > LINE_BYTES {
         let mut copy = Vec::with_capacity(payload.len());
         payload.append_to(&mut copy);

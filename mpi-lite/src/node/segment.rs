@@ -45,7 +45,7 @@ pub(crate) const PARKED: u32 = 8;
 
 /// One cache line: what one side writes and the other reads.
 #[repr(C, align(64))]
-pub(crate) struct Slot {
+pub(crate) struct RingSlot {
     /// Position of the slot in the stream, plus one; below it the kind of the slot's contents.
     pub(crate) sequence: AtomicU64,
     pub(crate) words: [AtomicU64; WORDS],
@@ -82,7 +82,7 @@ pub(crate) struct Transfer {
 #[repr(C, align(4096))]
 pub(crate) struct Pair {
     pub(crate) taken: Taken,
-    pub(crate) slots: [Slot; SLOTS],
+    pub(crate) slots: [RingSlot; SLOTS],
     pub(crate) transfers: [Transfer; TRANSFERS],
     pub(crate) bodies: Bodies,
 }
@@ -91,7 +91,7 @@ pub(crate) struct Pair {
 /// rank has them.
 #[repr(C, align(4096))]
 pub(crate) struct Reply {
-    pub(crate) slot: Slot,
+    pub(crate) slot: RingSlot,
     body: UnsafeCell<[u8; REPLY_BUFFER_BYTES]>,
 }
 
@@ -128,10 +128,10 @@ impl Bodies {
 #[repr(C, align(128))]
 pub(crate) struct MemberSlot {
     /// What the rank brings: it writes, the others read.
-    pub(crate) brought: [Slot; AHEAD],
+    pub(crate) brought: [RingSlot; AHEAD],
     /// The result: at the slot of the first member, or at each member's slot if each gets a result
     /// of its own. The last member to come writes it.
-    pub(crate) results: [Slot; 2],
+    pub(crate) results: [RingSlot; 2],
     /// How many have come: at the slot of the first member, counted by all.
     pub(crate) come: Count,
     /// How many have brought something to this rank alone.
@@ -237,9 +237,9 @@ impl core::fmt::Debug for Area {
     }
 }
 
-impl core::fmt::Debug for Slot {
+impl core::fmt::Debug for RingSlot {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Slot")
+        f.debug_struct("RingSlot")
             .field("sequence", &self.sequence)
             .finish_non_exhaustive()
     }

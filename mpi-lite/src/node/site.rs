@@ -23,7 +23,7 @@ use std::sync::Arc;
 use super::Node;
 use super::line::{get, put};
 use super::segment::{
-    AHEAD, ASLEEP, Area, ExchangeBuffer, MemberSlot, PAYLOAD_BYTES, Payloads, Slot,
+    AHEAD, ASLEEP, Area, ExchangeBuffer, MemberSlot, PAYLOAD_BYTES, Payloads, RingSlot,
 };
 use crate::ids::PeerId;
 use crate::memory::Room;
@@ -427,7 +427,7 @@ impl Epoch<'_> {
 
     /// Returns what a line contains for this epoch. Its length may be anything.
     #[inline]
-    pub(crate) fn look_at(&self, line: &Slot) -> Look<About> {
+    pub(crate) fn look_at(&self, line: &RingSlot) -> Look<About> {
         let at = line.sequence.load(Acquire) >> ROUND_BITS;
         if at < self.at {
             return None;

@@ -99,6 +99,14 @@ impl Links {
         self.list.iter().filter_map(Transport::wake_at).min()
     }
 
+    /// Returns true if messages to ranks of this node are not all in their channels, or not all
+    /// done with.
+    #[inline]
+    #[must_use]
+    pub fn hold_back_in_memory(&self) -> bool {
+        self.memory.is_some_and(|link| !self.list[link].is_quiet())
+    }
+
     /// Returns true if all messages to other processes are with their receivers.
     #[must_use]
     pub fn are_quiet(&self) -> bool {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
 
-use super::sink::Event;
+use super::sink::LinkEvent;
 use super::{
     Arrival, Capabilities, EnvelopeBytes, Incoming, Landing, Outbound, PeerId, Progress, Refusal,
     Sink, Tallies, Token, Transport,
@@ -17,14 +17,14 @@ use crate::slab::Slab;
 #[derive(Debug)]
 pub struct Loopback {
     me: PeerId,
-    messages: Slab<Message>,
+    messages: Slab<OwnMessage>,
     /// Messages that were not reported to the sink yet.
     new: VecDeque<Arrival>,
-    events: VecDeque<Event>,
+    events: VecDeque<LinkEvent>,
 }
 
 #[derive(Debug)]
-struct Message {
+struct OwnMessage {
     envelope: EnvelopeBytes,
     body: Area,
     token: Token,
@@ -82,7 +82,7 @@ impl Transport for Loopback {
 
     fn send(&mut self, to: PeerId, message: Outbound<'_>) -> Result<(), Refusal> {
         assert_eq!(to, self.me, "loopback leads to this process only");
-        let index = self.messages.insert(Message {
+        let index = self.messages.insert(OwnMessage {
             envelope: *message.envelope,
             body: message.body,
             token: message.token,
@@ -98,7 +98,7 @@ impl Transport for Loopback {
             return false;
         };
         let token = self.copy(arrival, &area);
-        self.events.push_back(Event::Sent(token));
+        self.events.push_back(LinkEvent::Sent(token));
         true
     }
 

@@ -11,7 +11,7 @@ use rmpp_sim::{Faults, Network};
 use super::laboratory::Piped;
 use super::laboratory::pipe::{Pipe, Setup};
 use super::udp::Rmpp;
-use super::udp::protocol::{Expected, Header, Parcel, Protocol, Route, Run};
+use super::udp::protocol::{Expected, OutgoingHeader, Parcel, Protocol, Route, Run};
 use super::{
     Arrival, Capabilities, Landing, Outbound, PeerId, Progress, Refusal, Sink, Tallies, Transport,
 };
@@ -201,7 +201,7 @@ struct Outbox {
 }
 
 impl Outbox {
-    fn push<H: Header + ?Sized>(&mut self, shared: &mut Shared, parcel: &Parcel<'_, H>) {
+    fn push<H: OutgoingHeader + ?Sized>(&mut self, shared: &mut Shared, parcel: &Parcel<'_, H>) {
         let to = NodeId(parcel.to.0);
         for number in 0..parcel.packets {
             let (header, body) = parcel.packet(number);

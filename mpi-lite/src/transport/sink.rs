@@ -117,7 +117,7 @@ pub enum Hindrance {
 
 /// An event that a link reports at its next progress.
 #[derive(Debug)]
-pub(super) enum Event {
+pub(super) enum LinkEvent {
     /// [`Sink::arrived`].
     Arrived(Arrival),
     /// [`Sink::sent`].
@@ -126,7 +126,7 @@ pub(super) enum Event {
     Lost(Box<Lost>),
 }
 
-impl Event {
+impl LinkEvent {
     /// Calls the function of `sink` for it.
     pub(super) fn deliver(self, sink: &mut impl Sink) {
         match self {

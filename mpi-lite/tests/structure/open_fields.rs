@@ -38,6 +38,10 @@ const VALUES: &[(&str, &str)] = &[
         "mpi-lite engine::requests::parts::Part",
         "an operation and a number",
     ),
+    (
+        "mpi-lite engine::lane::traffic::Pass",
+        "what a pass returns",
+    ),
     ("mpi-lite Label", "context, source and tag of a pattern"),
 ];
 
@@ -46,17 +50,12 @@ const ABOVE: &[(&str, usize)] = &[
     ("rmpp-core Outgoing", 29),
     ("rmpp-core Path", 26),
     ("rmpp-core Incoming", 20),
-    ("mpi-lite Sending", 7),
     ("rmpp-core Packet", 4),
-    ("mpi-lite Burst", 3),
     ("rmpp-core Key", 2),
     ("rmpp-core Peer", 2),
-    ("mpi-lite Draft", 2),
-    ("mpi-lite SpareBuffers", 2),
     ("rmpp-core outgoing::Measure", 2),
     ("rmpp-core Run", 1),
     ("rmpp-core Timeouts", 1),
-    ("mpi-lite engine::report::observer::Watch", 1),
     ("rmpp-core IncomingMessages", 1),
     ("rmpp-core OutgoingMessages", 1),
 ];

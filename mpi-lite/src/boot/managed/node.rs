@@ -32,7 +32,7 @@ use crate::boot::waiting::{await_first, is_readable};
 
 /// What the other ranks of a node send to its first one, and back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-enum Message {
+enum NodeMessage {
     /// The first message of the first rank.
     Welcome {
         /// Shows that it comes from the first rank.
@@ -96,7 +96,7 @@ struct Welcome {
 
 /// A connection to another rank of the node.
 #[derive(Debug)]
-struct Peer {
+struct NodePeer {
     rank: u32,
     pid: i32,
     stream: UnixStream,
@@ -108,7 +108,7 @@ struct Peer {
     has_left: bool,
 }
 
-impl Peer {
+impl NodePeer {
     fn new(rank: u32, pid: i32, stream: UnixStream) -> Self {
         Self {
             rank,
@@ -133,7 +133,7 @@ impl Peer {
         lost_by(error, self.rank, self.pid)
     }
 
-    fn send(&mut self, message: &Message, shared: Option<&Shared>) -> Result<(), Loss> {
+    fn send(&mut self, message: &NodeMessage, shared: Option<&Shared>) -> Result<(), Loss> {
         let frame = encode(message).map_err(|error| Loss::Broken(error.to_string()))?;
         let sent = match shared {
             Some(shared) => send_beside(shared, &frame, &self.stream),
@@ -175,18 +175,18 @@ impl Peer {
         is_readable(&self.stream).map_err(|error| broken("poll", error))
     }
 
-    fn take(&mut self, message: Message) -> Result<(), Loss> {
+    fn take(&mut self, message: NodeMessage) -> Result<(), Loss> {
         match message {
-            Message::Card(card) => self.cards = Some(vec![card.into_vec()]),
-            Message::Cards(cards) => {
+            NodeMessage::Card(card) => self.cards = Some(vec![card.into_vec()]),
+            NodeMessage::Cards(cards) => {
                 self.cards = Some(cards.into_iter().map(ByteBuf::into_vec).collect());
             }
-            Message::Finalized => self.has_left = true,
-            Message::Ending => {
+            NodeMessage::Finalized => self.has_left = true,
+            NodeMessage::Ending => {
                 self.has_left = true;
                 return Err(Loss::Aborted);
             }
-            Message::Welcome {
+            NodeMessage::Welcome {
                 proof,
                 ranks,
                 shares_memory,
@@ -210,7 +210,7 @@ pub(super) struct Neighbours {
     hatches: Vec<Hatch>,
     /// Nobody else knows it. The first rank of a node has it from the start.
     secret: Option<NodeSecret>,
-    peers: Vec<Peer>,
+    peers: Vec<NodePeer>,
     /// Readable if a connection is.
     watch: OwnedFd,
 }
@@ -278,7 +278,7 @@ impl Neighbours {
             if hatch.face_first(&secret).map_err(no_socket)? {
                 let passed = hatch.pass(&secret, me);
                 let stream = passed.map_err(|error| lost_by(&error, first, pid))?;
-                self.add(Peer::new(first, pid, stream))?;
+                self.add(NodePeer::new(first, pid, stream))?;
                 self.hatches.push(hatch);
             }
         }
@@ -286,7 +286,7 @@ impl Neighbours {
         Ok(())
     }
 
-    fn add(&mut self, peer: Peer) -> Result<(), Loss> {
+    fn add(&mut self, peer: NodePeer) -> Result<(), Loss> {
         let place = EventData::new_u64(self.peers.len() as u64);
         epoll::add(&self.watch, &peer.stream, place, EventFlags::IN)
             .map_err(|errno| broken("epoll", errno))?;
@@ -302,7 +302,7 @@ impl Neighbours {
                 None => self.hatches.push(hatch),
                 Some(passed) if passed.protocol == PROTOCOL => {
                     let Passed { stream, pid, .. } = passed;
-                    self.add(Peer::new(rank, pid, stream))?;
+                    self.add(NodePeer::new(rank, pid, stream))?;
                 }
                 Some(_) => {
                     return Err(Loss::Broken(format!(
@@ -332,7 +332,7 @@ impl Neighbours {
             return Ok(());
         };
         self.peers.iter_mut().try_for_each(|peer| {
-            let message = Message::Welcome {
+            let message = NodeMessage::Welcome {
                 proof: ByteBuf::from(secret.proof(Side::First, peer.rank)),
                 ranks: ranks.to_vec(),
                 shares_memory: shared.is_some(),
@@ -370,16 +370,16 @@ impl Neighbours {
 
     /// Sends this rank's card to the first rank of the node.
     pub(super) fn give_card(&mut self, card: &[u8]) -> Result<(), Loss> {
-        self.send_all(&Message::Card(ByteBuf::from(card)))
+        self.send_all(&NodeMessage::Card(ByteBuf::from(card)))
     }
 
     /// Sends the cards of all ranks of the job to the ranks of the node.
     pub(super) fn send_cards(&mut self, cards: &[Vec<u8>]) -> Result<(), Loss> {
         let cards = cards.iter().cloned().map(ByteBuf::from).collect();
-        self.send_all(&Message::Cards(cards))
+        self.send_all(&NodeMessage::Cards(cards))
     }
 
-    fn send_all(&mut self, message: &Message) -> Result<(), Loss> {
+    fn send_all(&mut self, message: &NodeMessage) -> Result<(), Loss> {
         self.peers
             .iter_mut()
             .try_for_each(|peer| peer.send(message, None))
@@ -437,13 +437,13 @@ impl Neighbours {
 
     /// Reports to the neighbours that this rank leaves the job in order. They may be gone.
     pub(super) fn leave(&mut self) {
-        let _ = self.send_all(&Message::Finalized);
+        let _ = self.send_all(&NodeMessage::Finalized);
     }
 
     /// Reports to the neighbours that this rank ends the job.
     pub(super) fn end(&mut self) {
         for peer in &mut self.peers {
-            let _ = peer.send(&Message::Ending, None);
+            let _ = peer.send(&NodeMessage::Ending, None);
         }
     }
 }
@@ -468,12 +468,12 @@ mod tests {
             rank.connect(0, &format!("77:{text}")).unwrap();
             let passed = there.take().unwrap().unwrap();
             let side = if is_proven { Side::First } else { Side::Other };
-            let welcome = Message::Welcome {
+            let welcome = NodeMessage::Welcome {
                 proof: ByteBuf::from(secret.proof(side, 1)),
                 ranks: vec![0, 1],
                 shares_memory: false,
             };
-            let mut first = Peer::new(0, passed.pid, passed.stream);
+            let mut first = NodePeer::new(0, passed.pid, passed.stream);
             first.send(&welcome, None).unwrap();
             match rank.await_welcome(1) {
                 Ok((ranks, None)) => assert!(is_proven && ranks == [0, 1]),

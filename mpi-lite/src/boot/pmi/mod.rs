@@ -25,7 +25,7 @@ use wire::Wire;
 
 /// Where the process manager waits, by the environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum ManagerAddress {
     /// `PMI_FD`: a socket that was inherited.
     Socket {
         /// Its number.
@@ -57,7 +57,7 @@ pub(super) enum Place {
 /// The environment contradicts itself.
 pub(super) fn place(
     variable: &impl Fn(&str) -> Option<OsString>,
-) -> Result<Option<Place>, BootError> {
+) -> Result<Option<ManagerAddress>, BootError> {
     let text = |name: &str| Some(variable(name)?.to_string_lossy().into_owned());
     let number = |name: &str| text(name)?.parse::<u32>().ok();
     let name = name(variable);
@@ -76,7 +76,7 @@ pub(super) fn place(
             return Err(refused("PMI_RANK or PMI_SIZE is missing"));
         };
         let fd = value.parse::<RawFd>().ok().filter(|fd| *fd >= 0);
-        return Ok(Some(Place::Socket {
+        return Ok(Some(ManagerAddress::Socket {
             fd: fd.ok_or_else(|| refused("it is not the number of a descriptor"))?,
             rank,
             size,
@@ -87,7 +87,7 @@ pub(super) fn place(
     let (Some(address), Some(id)) = (text("PMI_PORT"), number("PMI_ID")) else {
         return Ok(None);
     };
-    Ok(Some(Place::Port { address, id, name }))
+    Ok(Some(ManagerAddress::Port { address, id, name }))
 }
 
 /// The manager, by what else it leaves in the environment.
@@ -107,16 +107,16 @@ fn name(variable: &impl Fn(&str) -> Option<OsString>) -> &'static str {
 ///
 /// # Errors
 /// It is not there, or speaks neither version.
-pub(super) fn connect(place: Place) -> Result<Box<dyn Interface>, BootError> {
+pub(super) fn connect(place: ManagerAddress) -> Result<Box<dyn Interface>, BootError> {
     let (mut wire, known, job) = match place {
-        Place::Socket {
+        ManagerAddress::Socket {
             fd,
             rank,
             size,
             job,
             name,
         } => (Wire::inherited(fd, name)?, (rank, size), job),
-        Place::Port { address, id, name } => {
+        ManagerAddress::Port { address, id, name } => {
             let mut wire = Wire::connect(&address, name)?;
             let who = client::introduce(&mut wire, id)?;
             (wire, who, String::new())

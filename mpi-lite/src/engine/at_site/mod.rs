@@ -60,12 +60,12 @@ impl<'a> AtSite<'a> {
     #[inline(always)]
     pub fn begin_epoch(&self, about: About) -> Result<(Epoch<'a>, About)> {
         let is_due = self.site.site_id().last.is_multiple_of(EPOCHS_PER_TURN);
-        let holds_back = if is_due && self.engine.waiting().spins() {
+        let holds_back = if is_due && self.engine.waiting.spins() {
             self.take_turn()
         } else {
             self.engine.with(|lane| {
                 lane.flush();
-                lane.holds_back_unless_failed()
+                holds_back_unless_failed(lane)
             })
         };
         let holds_back = match holds_back {
@@ -75,10 +75,10 @@ impl<'a> AtSite<'a> {
         Ok(self.site.begin_epoch(about, holds_back))
     }
 
-    /// Takes a turn. Returns as [`Lane::holds_back_unless_failed`].
+    /// Takes a turn. Returns as [`holds_back_unless_failed`].
     #[inline(never)]
     fn take_turn(&self) -> Option<bool> {
-        self.engine.look(|lane| lane.holds_back_unless_failed())
+        self.engine.look(|lane| holds_back_unless_failed(lane))
     }
 
     /// Returns true if messages are kept back.
@@ -89,7 +89,7 @@ impl<'a> AtSite<'a> {
     #[inline(never)]
     fn holds_back(&self) -> Result<bool> {
         self.engine.with(|lane| match self.failure(lane) {
-            None => Ok(lane.holds_back()),
+            None => Ok(lane.links().hold_back_in_memory()),
             Some(failure) => Err(failure),
         })
     }
@@ -101,7 +101,7 @@ impl<'a> AtSite<'a> {
     /// `Cause::Stray` or `Cause::MismatchAtSite` if a member is in another collective operation.
     #[inline]
     pub fn wait<T>(&self, mine: About, mut look: impl FnMut() -> Look<T>) -> Result<T> {
-        let looks = match self.engine.waiting().spins() {
+        let looks = match self.engine.waiting.spins() {
             true => LOOKS,
             false => 1,
         };
@@ -176,7 +176,7 @@ impl<'a> AtSite<'a> {
     /// Returns the error for a message of a member that has not come to this epoch. The member is
     /// in another operation: all messages of earlier ones have been received.
     fn stray(&self, lane: &mut Lane, mine: About) -> Option<Error> {
-        let envelope = lane.first_unexpected(&self.any())?;
+        let (envelope, _) = lane.waiting_message(&self.any())?;
         let has_come = self.site.has_come(envelope.source as usize);
         let stray = Cause::Stray {
             source_rank: envelope.source,
@@ -196,7 +196,7 @@ impl<'a> AtSite<'a> {
 
     #[cold]
     fn ring(&self, who: Who) {
-        if let Some(node) = self.engine.node() {
+        if let Some(node) = &self.engine.node {
             node.wake(&self.site.sleepers(who));
         }
     }
@@ -275,7 +275,14 @@ impl Engine {
     /// node and share memory.
     #[must_use]
     pub fn site(&self, site_id: SiteId, group: &[PeerId], me: u32) -> Option<Site> {
-        let node = self.node().filter(|_| group.len() > 1)?;
+        let node = self.node.as_deref().filter(|_| group.len() > 1)?;
         node.site(site_id, group, me as usize)
     }
+}
+
+/// Returns true if messages are kept back; `None` if something has failed, perhaps elsewhere.
+#[inline(always)]
+fn holds_back_unless_failed(lane: &Lane) -> Option<bool> {
+    let has_failures = lane.view().ports().has_failures();
+    (!has_failures).then(|| lane.links().hold_back_in_memory())
 }

@@ -13,7 +13,7 @@ use crate::error::{Cause, Error};
 use crate::ids::{ContextKind, Source, TagSelector};
 use crate::memory::Span;
 use crate::transport::{
-    Arrival, EnvelopeBytes, Incoming, Landing, Lost, PeerId, Sink, Token, Unheard,
+    Arrival, EnvelopeBytes, Incoming, Landing, Lost, PeerId, Refusal, Sink, Token, Unheard,
 };
 
 #[inline]
@@ -233,6 +233,23 @@ impl Parts {
 
 /// Sends that are over.
 impl Parts {
+    /// Undoes a send that the link refused, and returns the error.
+    #[cold]
+    pub(super) fn take_back(
+        &mut self,
+        (token, to): (Token, PeerId),
+        refusal: Refusal,
+        len: u64,
+    ) -> Error {
+        if let Some(request) = self.outbox.take_back(token) {
+            self.requests.abandon(request);
+        }
+        match refusal {
+            Refusal::TooLong { limit } => Cause::TooLong { len, limit }.into(),
+            Refusal::Lost => self.peers.error(to),
+        }
+    }
+
     fn close_send(&mut self, token: Token) -> Option<Request> {
         let (request, ending) = self.outbox.close(token);
         match ending.as_deref() {

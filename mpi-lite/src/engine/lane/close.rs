@@ -1,10 +1,8 @@
 //! The end of the program, and what it leaves behind; how much an unexpected message may take.
 
-use std::time::Duration;
-
-use super::{Lane, Parts};
+use super::{Lane, Parts, Traffic};
 use crate::data::Area;
-use crate::engine::inbox::{LONG_WAIT, Target, widest};
+use crate::engine::inbox::{Target, widest};
 use crate::engine::report::Leftovers;
 use crate::engine::requests::Status;
 
@@ -15,7 +13,7 @@ impl Lane {
     /// that nothing is written after the program's end.
     pub fn close(&mut self) {
         self.links.close();
-        let parts = &mut self.parts;
+        let parts = &mut self.traffic.parts;
         parts.is_closing = true;
         parts.unwaited = parts.requests.collectives();
         parts.leftovers.note_requests(parts.requests.len());
@@ -28,7 +26,7 @@ impl Lane {
         for request in parts.inbox.withdraw_all(|_| true) {
             parts.requests.finish(request, Status::CANCELLED, None);
         }
-        for inbound in parts.inbox.drop_held() {
+        for inbound in self.parts.inbox.drop_held() {
             self.land(inbound, Target::Nothing, Area::EMPTY);
         }
     }
@@ -45,17 +43,9 @@ impl Lane {
     pub fn leftovers(&self) -> Leftovers {
         self.parts.leftovers
     }
+}
 
-    /// Takes in more if a call has waited for long in vain, `waited`, while a message was not taken
-    /// in.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn consider_more(&mut self, waited: Duration) {
-        if waited >= LONG_WAIT {
-            self.take_in_more();
-        }
-    }
-
+impl Traffic {
     /// Takes in the messages left with their senders by the larger budget, for a program that has
     /// waited in a call for long. Prints a warning, once, if that is used up.
     #[cold]

@@ -1,8 +1,12 @@
 //! What the program asks of its requests. `None` is `MPI_REQUEST_NULL`.
 
-use super::Lane;
+use super::{Lane, Parts};
+use crate::engine::outbox::BufferOwner;
 use crate::engine::requests::{Completion, Operation, Request, Status};
+use crate::engine::tasks::Plan;
 use crate::error::{Cause, Result};
+use crate::ids::Context;
+use crate::memory::Span;
 
 impl Lane {
     /// Returns how the request ended, if it did. It is gone or inactive then.
@@ -74,5 +78,27 @@ impl Lane {
         }
         requests.finish(request, Status::EMPTY, None);
         Ok(requests.get(request).is_none())
+    }
+
+    /// Returns a request that completes when all messages that are in the buffer now have left it.
+    /// Source: MPI 5.0, 3.6 (`MPI_Buffer_iflush`).
+    pub fn start_flush(&mut self, owner: BufferOwner) -> Request {
+        let Parts {
+            outbox, requests, ..
+        } = &mut self.traffic.parts;
+        let context = match owner {
+            BufferOwner::Process => Some(Context::WORLD),
+            BufferOwner::Communicator(context) => Some(context),
+            BufferOwner::Session(_) => None,
+        };
+        let buffers = outbox.buffers_mut();
+        let flush = buffers.flush(owner, || requests.open(context, Span::EMPTY.into()));
+        flush.unwrap_or_else(|| requests.open_done(context, Status::EMPTY))
+    }
+
+    /// Makes a persistent request, not started. Source: MPI 5.0, 3.9.
+    pub fn plan(&mut self, plan: Plan) -> Request {
+        let operation = Operation::persistent(plan, None);
+        self.requests_mut().insert(operation)
     }
 }

@@ -31,7 +31,7 @@ impl Shared for Lane {
     #[cold]
     fn tell_waiters(&mut self) {
         let seen = self.seen();
-        let requests = &self.parts.requests;
+        let requests = &self.traffic.parts.requests;
         let is_over = self.waiters.tell(seen, |one| {
             !matches!(requests.state(Request(one)), Ok(CompletionState::Pending))
         });
@@ -40,7 +40,7 @@ impl Shared for Lane {
         }
         // A thread that computes now may have kept messages back. Nobody else would send them.
         self.flush();
-        let (wake_at, wants_room) = (self.links.wake_at(), self.wants_room());
+        let (wake_at, wants_room) = (self.links.wake_at(), self.parts.inbox.wants_room());
         let has_more = is_over
             || self.parts.requests.has_woken()
             || self.waiters.oversleeps(wake_at, wants_room);
@@ -50,7 +50,7 @@ impl Shared for Lane {
     }
 
     fn note_follower(&mut self, until: Until) -> Option<Instant> {
-        self.note_sleep();
+        self.waiters.note_sleep();
         self.waiters.take_look_again(until)
     }
 }
@@ -60,7 +60,7 @@ impl Lane {
     /// looks again. A single thread also takes in that many before it looks. Several threads do
     /// not: they would keep each other from looking.
     pub(crate) fn await_more(&mut self, count: u64) -> u64 {
-        let requests = &mut self.parts.requests;
+        let requests = &mut self.traffic.parts.requests;
         match self.waiters.may_be_several() {
             false => requests.await_more(count),
             true => requests.finished() + count,
@@ -88,16 +88,5 @@ impl Lane {
     #[inline(always)]
     pub(crate) fn history(&mut self) -> &mut WaitHistory {
         &mut self.history
-    }
-
-    /// Returns true if a message was not taken in that a call which waits for long would take in.
-    #[inline(always)]
-    pub(crate) fn wants_room(&self) -> bool {
-        self.parts.inbox.wants_room()
-    }
-
-    /// Counts a sleep of a thread.
-    pub(crate) fn note_sleep(&mut self) {
-        self.sleeps += 1;
     }
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{Lane, Parts};
+use super::Parts;
 use crate::engine::envelope::Envelope;
 use crate::engine::inbox::Target;
 use crate::engine::inbox::matching::{Inbound, Pattern};
@@ -24,45 +24,41 @@ fn beside(context: Context, source: u32) -> Pattern {
     }
 }
 
-impl Lane {
+impl Parts {
     /// Why no message may ever come that fits `pattern`: a peer is lost that could have sent it, or
     /// the collectives of its communicator have failed.
     #[inline]
-    #[must_use]
-    pub fn failure_behind(&self, pattern: &Pattern) -> Option<Error> {
-        let Parts { ports, peers, .. } = &self.parts;
-        if !ports.has_failures() {
+    pub(super) fn failure_behind(&self, pattern: &Pattern) -> Option<Error> {
+        if !self.ports.has_failures() {
             return None;
         }
-        ports.failure(pattern, peers)
+        self.ports.failure(pattern, &self.peers)
     }
 
     /// Returns why nobody may ever receive a send of this context, if that is so and the context is
     /// one of collectives.
     #[inline]
     pub(super) fn failure_of_send(&self, plan: &SendPlan) -> Option<Error> {
-        if !self.parts.ports.has_failures() || !plan.context.is_collective() {
+        if !self.ports.has_failures() || !plan.context.is_collective() {
             return None;
         }
         self.failure_behind(&beside(plan.context, plan.source))
     }
 
-    /// This process completes none of these collectives any more: one has failed in its midst, for
-    /// a reason that the other members cannot see. They are told, since they may wait for messages
-    /// of this one. `from` is the number of the call. `error` is that of this process, and `why` is
-    /// what the others are told.
-    #[cold]
-    pub fn give_up_collectives(&mut self, (calls, from): (Calls, u32), error: &Error, why: &str) {
-        // MPI_Finalize ends collectives that the program has not completed: no failure of theirs.
-        if self.parts.is_closing {
-            return;
-        }
-        let me = self.me();
+    /// This process completes none of these collectives any more, from this call on. Tells the
+    /// other members `why`; `error` is that of this process.
+    pub(super) fn give_up_collectives(
+        &mut self,
+        (calls, from): (Calls, u32),
+        error: &Error,
+        why: &str,
+    ) {
+        let me = self.peers.me();
         let what = GivenUp {
             from,
             why: error.clone(),
         };
-        let Some(members) = self.parts.give_up(calls, me, &what) else {
+        let Some(members) = self.give_up(calls, me, &what) else {
             return;
         };
         let notice = Notice {
@@ -72,23 +68,14 @@ impl Lane {
             why: why.to_owned(),
         };
         let word = Word::GivenUp(calls.context, notice);
-        let Parts { outbox, peers, .. } = &mut self.parts;
         for &peer in members.iter() {
-            if peer != me && !peers.is_lost(peer) {
-                outbox.defer_word(peer, &word);
+            if peer != me && !self.peers.is_lost(peer) {
+                self.outbox.defer_word(peer, &word);
             }
         }
-        self.parts.has_errands = true;
-        self.run_errands();
+        self.has_errands = true;
     }
 
-    /// The call `from` begins, with the number of an earlier one that may have failed.
-    pub fn renew_call(&mut self, (calls, from): (Calls, u32)) {
-        self.parts.ports.renew(calls, from);
-    }
-}
-
-impl Parts {
     /// A peer is lost. A process that finds that tells all others, since they may wait for a
     /// process that has given up because of it. Nobody takes the loss on trust: a process that is
     /// told of it says hello to the lost peer, and so finds out whether it has lost that peer too.

@@ -5,6 +5,7 @@
 
 mod arrive;
 mod close;
+mod collectives;
 mod completion;
 mod followers;
 mod loss;
@@ -18,11 +19,14 @@ mod send;
 mod serve;
 mod shortcut;
 mod survey;
+mod traffic;
 mod turn;
 mod view;
 
+use core::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
+pub(super) use shortcut::Early;
 pub use survey::{Counters, Survey};
 pub(super) use view::View;
 
@@ -41,18 +45,38 @@ use crate::node::Node;
 use crate::peers::PeerTable;
 use crate::transport::{Links, PeerId};
 
-/// Links and all that they deliver to, of one process.
+/// What moves the messages of one process, under one lock, and the threads that wait for them.
 #[derive(Debug)]
 pub struct Lane {
-    links: Links,
-    parts: Parts,
+    traffic: Traffic,
     /// The ranks that share memory, and what they share.
     node: Option<Arc<Node>>,
     history: WaitHistory,
     /// The threads that wait, if several may.
     waiters: Waiters,
-    /// Sleeps of threads that waited.
-    sleeps: u64,
+}
+
+/// Links, and all that they deliver to.
+#[derive(Debug)]
+pub struct Traffic {
+    links: Links,
+    parts: Parts,
+}
+
+impl Deref for Lane {
+    type Target = Traffic;
+
+    #[inline(always)]
+    fn deref(&self) -> &Traffic {
+        &self.traffic
+    }
+}
+
+impl DerefMut for Lane {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Traffic {
+        &mut self.traffic
+    }
 }
 
 /// What links deliver to. It calls no link.
@@ -109,12 +133,10 @@ impl Lane {
             bytes_received: 0,
         };
         Self {
-            links,
-            parts,
+            traffic: Traffic { links, parts },
             node: None,
             history: WaitHistory::default(),
             waiters: Waiters::default(),
-            sleeps: 0,
         }
     }
 
@@ -137,53 +159,14 @@ impl Lane {
 
     /// Sets what is called for events of messages and of collectives beside the program.
     pub fn observe(&mut self, observer: Option<Observer>) {
-        self.parts.watch = Watch(observer);
+        self.parts.watch = Watch::new(observer);
         self.parts.is_special = observer.is_some() || self.parts.ports.has_failures();
-    }
-
-    /// The tool that watches.
-    pub(crate) fn watch(&self) -> Watch {
-        self.parts.watch
-    }
-
-    /// The processes that this one can reach.
-    #[must_use]
-    pub fn peers(&self) -> &PeerTable {
-        &self.parts.peers
-    }
-
-    /// This process.
-    #[must_use]
-    pub fn me(&self) -> PeerId {
-        self.parts.peers.me()
     }
 
     /// The settings of this process.
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.parts.settings
-    }
-
-    /// The links of this process.
-    pub fn links_mut(&mut self) -> &mut Links {
-        &mut self.links
-    }
-
-    /// The operations of this process.
-    #[inline(always)]
-    pub(crate) fn requests(&self) -> &Requests {
-        &self.parts.requests
-    }
-
-    /// The operations of this process.
-    #[inline(always)]
-    pub(crate) fn requests_mut(&mut self) -> &mut Requests {
-        &mut self.parts.requests
-    }
-
-    /// The buffers that the program attaches for buffered sends. Source: MPI 5.0, 3.6.
-    pub fn buffers(&mut self) -> &mut Buffers {
-        self.parts.outbox.buffers_mut()
     }
 
     /// Opens `port` for `context`; one of a communicator for its other contexts too.
@@ -202,5 +185,30 @@ impl Lane {
             outbox.buffers_mut().forget(context);
         }
         ports.open(context, port)
+    }
+}
+
+impl Traffic {
+    /// The processes that this one can reach.
+    #[must_use]
+    pub fn peers(&self) -> &PeerTable {
+        &self.parts.peers
+    }
+
+    /// The operations of this process.
+    #[inline(always)]
+    pub(crate) fn requests(&self) -> &Requests {
+        &self.parts.requests
+    }
+
+    /// The operations of this process.
+    #[inline(always)]
+    pub(crate) fn requests_mut(&mut self) -> &mut Requests {
+        &mut self.parts.requests
+    }
+
+    /// The buffers that the program attaches for buffered sends. Source: MPI 5.0, 3.6.
+    pub fn buffers(&mut self) -> &mut Buffers {
+        self.parts.outbox.buffers_mut()
     }
 }

@@ -8,7 +8,7 @@
 //! All of these messages have a context of their own (`Context::partitioned`). Headers have the
 //! tags of the program, partitions have negative ones.
 
-use super::Lane;
+use super::{Lane, Traffic};
 use crate::data::Area;
 use crate::engine::inbox::matching::Pattern;
 use crate::engine::requests::{
@@ -73,6 +73,53 @@ impl Lane {
         request
     }
 
+    /// Sends these partitions of a started partitioned send.
+    ///
+    /// # Errors
+    /// It is none, or not active, or a partition is out of range or sent already. Nothing was sent.
+    pub fn ready(
+        &mut self,
+        request: Request,
+        numbers: impl Iterator<Item = u32> + Clone,
+    ) -> Result<()> {
+        let requests = self.requests_mut();
+        let is_inactive = requests.is_inactive(request)?;
+        let whole = requests.whole_mut(request).ok_or_else(Whole::no_send)?;
+        whole.claim(is_inactive, numbers.clone())?;
+        for number in numbers {
+            let whole = self.requests().whole(request);
+            let Some(plan) = whole.and_then(|whole| whole.send_plan(number)) else {
+                return Ok(());
+            };
+            let sent = self.send(&plan?);
+            let part = Part {
+                whole: request,
+                number,
+            };
+            let requests = self.requests_mut();
+            match sent {
+                Ok(sending) => requests.adopt(sending, part),
+                Err(error) => requests.note_part(part, (Status::EMPTY, Some(error)), Vec::new()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns true if the partition `number` of a partitioned receive is here, or if the request
+    /// is inactive.
+    ///
+    /// # Errors
+    /// It is no partitioned receive, or the partition is out of range.
+    pub fn has_arrived(&self, request: Request, number: u32) -> Result<bool> {
+        let requests = self.requests();
+        requests.peek(request)?;
+        let whole = requests.whole(request);
+        let has = whole.ok_or_else(Whole::no_receive)?.has(number)?;
+        Ok(has || !requests.get(request).is_some_and(Operation::is_active))
+    }
+}
+
+impl Traffic {
     /// Posts the receive of a part, into memory of its own if it has no `area`.
     fn receive_part(
         &mut self,
@@ -131,50 +178,5 @@ impl Lane {
         while let Some(request) = self.requests_mut().next_landed() {
             self.receive_partitions(request);
         }
-    }
-
-    /// Sends these partitions of a started partitioned send.
-    ///
-    /// # Errors
-    /// It is none, or not active, or a partition is out of range or sent already. Nothing was sent.
-    pub fn ready(
-        &mut self,
-        request: Request,
-        numbers: impl Iterator<Item = u32> + Clone,
-    ) -> Result<()> {
-        let requests = self.requests_mut();
-        let is_inactive = requests.is_inactive(request)?;
-        let whole = requests.whole_mut(request).ok_or_else(Whole::no_send)?;
-        whole.claim(is_inactive, numbers.clone())?;
-        for number in numbers {
-            let whole = self.requests().whole(request);
-            let Some(plan) = whole.and_then(|whole| whole.send_plan(number)) else {
-                return Ok(());
-            };
-            let sent = self.send(&plan?);
-            let part = Part {
-                whole: request,
-                number,
-            };
-            let requests = self.requests_mut();
-            match sent {
-                Ok(sending) => requests.adopt(sending, part),
-                Err(error) => requests.note_part(part, (Status::EMPTY, Some(error)), Vec::new()),
-            }
-        }
-        Ok(())
-    }
-
-    /// Returns true if the partition `number` of a partitioned receive is here, or if the request
-    /// is inactive.
-    ///
-    /// # Errors
-    /// It is no partitioned receive, or the partition is out of range.
-    pub fn has_arrived(&self, request: Request, number: u32) -> Result<bool> {
-        let requests = self.requests();
-        requests.peek(request)?;
-        let whole = requests.whole(request);
-        let has = whole.ok_or_else(Whole::no_receive)?.has(number)?;
-        Ok(has || !requests.get(request).is_some_and(Operation::is_active))
     }
 }

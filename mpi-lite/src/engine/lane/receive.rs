@@ -1,26 +1,16 @@
 //! Receiving, probing, cancelling.
 
-use super::Lane;
+use super::Traffic;
 use super::arrive::status_of;
 use crate::data::Area;
-use crate::engine::Engine;
+use crate::engine::envelope::Envelope;
 use crate::engine::inbox::matching::Pattern;
 use crate::engine::report::MessageStep;
-use crate::engine::requests::{Operation, Request, Status};
+use crate::engine::requests::{Request, Status};
 use crate::engine::tasks::{Message, Plan, ReceivePlan};
 use crate::error::{Cause, Result};
-use crate::transport::Progress;
 
-impl Engine {
-    /// Starts a receive. Inlined so that the request is built in place: to copy data that was just
-    /// written stalls on the store buffer.
-    #[inline(always)]
-    pub fn start_receive(&self, plan: ReceivePlan) -> Request {
-        self.lane.lock().receive(plan)
-    }
-}
-
-impl Lane {
+impl Traffic {
     /// Starts a receive.
     #[inline(always)]
     pub fn receive(&mut self, plan: ReceivePlan) -> Request {
@@ -30,12 +20,6 @@ impl Lane {
         let request = self.parts.requests.open(Some(pattern.context), plan.area);
         self.post(request, pattern);
         request
-    }
-
-    /// Makes a persistent request, not started. Source: MPI 5.0, 3.9.
-    pub fn plan(&mut self, plan: Plan) -> Request {
-        let operation = Operation::persistent(plan, None);
-        self.parts.requests.insert(operation)
     }
 
     #[inline(always)]
@@ -56,7 +40,7 @@ impl Lane {
     fn post_specially(&mut self, request: Request, pattern: Pattern) {
         let room = self.parts.requests.room(request);
         self.parts.watch.note_receive(&pattern, room);
-        let failure = self.failure_behind(&pattern);
+        let failure = self.parts.failure_behind(&pattern);
         if pattern.context.is_collective()
             && let Some(error) = failure
         {
@@ -103,13 +87,21 @@ impl Lane {
     }
 }
 
-impl Lane {
+impl Traffic {
     /// Returns the status of the message that a receive of `pattern` would get now. Source: MPI
     /// 5.0, 3.8.1.
     #[must_use]
     pub fn probe(&mut self, pattern: &Pattern) -> Option<Status> {
-        let (envelope, len) = self.parts.inbox.find(pattern)?;
+        let (envelope, len) = self.waiting_message(pattern)?;
         Some(status_of(&envelope, len))
+    }
+
+    /// The first message without a receive that fits, and its length.
+    pub(in crate::engine) fn waiting_message(
+        &mut self,
+        pattern: &Pattern,
+    ) -> Option<(Envelope, u64)> {
+        self.parts.inbox.find(pattern)
     }
 
     /// Takes the message that a receive of `pattern` would get now. Source: MPI 5.0, 3.8.2.
@@ -171,20 +163,14 @@ impl Lane {
         }
         self.run_errands();
     }
-}
 
-impl Engine {
-    /// Cancels an operation. The message of a send to this process itself, its question and its
-    /// answer all go over the link to itself: turns until that is empty settle the matter, so that
-    /// the next look at the request finds it complete. Source: MPI 5.0, 3.8.4 (waiting for it is
-    /// local).
-    ///
-    /// # Errors
-    /// As [`Lane::cancel`].
-    pub fn cancel(&self, request: Request) -> Result<()> {
-        let mut lane = self.lane.lock();
-        lane.cancel(request)?;
-        while lane.links.own_is_busy() && lane.turn(self.now()) == Progress::Delivered {}
-        Ok(())
+    /// Takes a receive back that no message has matched. Returns true if it did.
+    pub(in crate::engine) fn give_up(&mut self, request: Request) -> bool {
+        let is_unmatched = self.parts.inbox.withdraw(request);
+        if is_unmatched {
+            self.parts.requests.finish(request, Status::CANCELLED, None);
+            let _ = self.parts.requests.take(request);
+        }
+        is_unmatched
     }
 }

@@ -1,19 +1,14 @@
 //! Sending: modes, copies, completion.
 
-use super::{Lane, Parts};
+use super::{Parts, Traffic};
 use crate::data::Area;
-use crate::engine::Engine;
-use crate::engine::outbox::BufferOwner;
-use crate::engine::requests::Requests;
-use crate::engine::requests::{Completion as Received, Request, Status};
-use crate::engine::tasks::{ReceivePlan, SendPlan};
-use crate::engine::waiting::{Guard, send_with_room};
-use crate::error::{Cause, Error, Result};
-use crate::ids::{Context, Mode};
-use crate::memory::Span;
-use crate::transport::{Outbound, PeerId, Refusal, Token, Transport};
+use crate::engine::requests::{Request, Requests};
+use crate::engine::tasks::SendPlan;
+use crate::error::{Error, Result};
+use crate::ids::Mode;
+use crate::transport::{Outbound, Transport};
 
-impl Lane {
+impl Traffic {
     /// Sends what the links have kept back. Each call of the program that waits or tests begins
     /// with this.
     #[inline]
@@ -27,12 +22,6 @@ impl Lane {
     #[cfg(all(test, feature = "sim"))]
     pub(in crate::engine) fn ends_burst(&mut self) -> bool {
         self.parts.outbox.end_burst()
-    }
-
-    /// Returns the index of the link that leads to `peer`.
-    #[inline]
-    pub(super) fn route(&self, peer: PeerId) -> usize {
-        self.parts.peers.link(peer)
     }
 
     /// Starts a send and returns its request. It may be complete already.
@@ -53,7 +42,7 @@ impl Lane {
     ///
     /// # Errors
     /// As [`Lane::send`].
-    pub(super) fn start_send(
+    pub(in crate::engine) fn start_send(
         &mut self,
         plan: &SendPlan,
         is_waited_for: bool,
@@ -63,13 +52,13 @@ impl Lane {
             return Ok(None);
         };
         let len = plan.area.len();
-        let link = self.route(to);
+        let link = self.parts.peers.link(to);
         let can = self.links.capabilities(link);
         let draft = self.parts.outbox.draft(plan, can, is_waited_for)?;
-        if let Some(error) = self.failure_of_send(plan) {
+        if let Some(error) = self.parts.failure_of_send(plan) {
             return Err(error);
         }
-        let (is_copied, kept) = (draft.is_copied, draft.kept);
+        let (is_copied, kept) = (draft.is_copied(), draft.kept());
         let Parts {
             outbox, requests, ..
         } = &mut self.parts;
@@ -85,7 +74,7 @@ impl Lane {
             needs_match: plan.mode == Mode::Synchronous,
         };
         if let Err(refusal) = self.links.send(link, to, message) {
-            return Err(self.take_back(token, refusal, to, len));
+            return Err(self.parts.take_back((token, to), refusal, len));
         }
         self.parts.outbox.note_accepted(len, kept);
         if plan.mode == Mode::Buffered {
@@ -97,206 +86,13 @@ impl Lane {
         Ok(request)
     }
 
-    /// Undoes a send that the link refused, and returns the error.
-    #[cold]
-    fn take_back(&mut self, token: Token, refusal: Refusal, to: PeerId, len: u64) -> Error {
-        if let Some(request) = self.parts.outbox.take_back(token) {
-            self.parts.requests.abandon(request);
-        }
-        match refusal {
-            Refusal::TooLong { limit } => Cause::TooLong { len, limit }.into(),
-            Refusal::Lost => self.parts.peers.error(to),
-        }
-    }
-
     /// Asks for the message of a send back, if there is one under way. If it is withdrawn the send
     /// fails with the error `why`; without one it is cancelled.
     #[cold]
-    pub(super) fn ask_back(&mut self, request: Request, why: Option<Error>) {
+    pub(in crate::engine) fn ask_back(&mut self, request: Request, why: Option<Error>) {
         self.parts.outbox.ask_back(request, why);
         self.parts.has_errands |= self.parts.outbox.has_deferred();
         self.run_errands();
-    }
-
-    /// Returns a request that completes when all messages that are in the buffer now have left it.
-    /// Source: MPI 5.0, 3.6 (`MPI_Buffer_iflush`).
-    pub fn start_flush(&mut self, owner: BufferOwner) -> Request {
-        let Parts {
-            outbox, requests, ..
-        } = &mut self.parts;
-        let context = match owner {
-            BufferOwner::Process => Some(Context::WORLD),
-            BufferOwner::Communicator(context) => Some(context),
-            BufferOwner::Session(_) => None,
-        };
-        let buffers = outbox.buffers_mut();
-        let flush = buffers.flush(owner, || requests.open(context, Span::EMPTY.into()));
-        flush.unwrap_or_else(|| requests.open_done(context, Status::EMPTY))
-    }
-}
-
-impl Engine {
-    /// Sends and waits until the body may be reused.
-    ///
-    /// # Errors
-    /// As [`Lane::send`], and those of the operation.
-    #[inline]
-    pub fn send(&self, plan: &SendPlan) -> Result<()> {
-        self.send_noting(plan, || ())
-    }
-
-    /// As [`Engine::send`]. Calls `note` before it may wait.
-    ///
-    /// # Errors
-    /// As [`Engine::send`].
-    #[inline(always)]
-    pub fn send_noting(&self, plan: &SendPlan, note: impl FnOnce()) -> Result<()> {
-        let mut lane = self.lane.lock();
-        if lane.send_at_once(plan) {
-            lane.flush();
-            return Ok(());
-        }
-        note();
-        self.send_with_request(lane, plan)
-    }
-
-    #[inline(never)]
-    fn send_with_request(&self, mut lane: Guard<'_, Lane>, plan: &SendPlan) -> Result<()> {
-        let open = |requests: &mut Requests| requests.open(Some(plan.context), Area::EMPTY);
-        let pending = match lane.start_send(plan, true, open) {
-            Err(refused) => {
-                // A buffered send is complete when it is started.
-                return send_with_room(self, lane, refused, |lane| lane.send(plan)).map(drop);
-            }
-            Ok(pending) => pending,
-        };
-        lane.flush();
-        match pending {
-            None => Ok(()),
-            Some(_) => self
-                .waiting
-                .wait_with(lane, pending)?
-                .into_result()
-                .map(|_| ()),
-        }
-    }
-
-    /// Receives one message and sends another, in any order. Returns the status of the receive.
-    ///
-    /// # Errors
-    /// As [`Lane::send`], and those of the operations. If nothing was sent, nothing is received.
-    pub fn exchange(&self, send: &SendPlan, receive: ReceivePlan) -> Result<Status> {
-        let (lane, receiving, sending) = self.begin_exchange(send, receive)?;
-        let received = self.waiting.wait_with(lane, Some(receiving))?;
-        self.wait(Some(sending))?.into_result()?;
-        received.into_result()
-    }
-
-    /// Starts to receive one message and to send another: one request for both, with the status of
-    /// the receive. Source: MPI 5.0, 3.11.
-    ///
-    /// # Errors
-    /// As [`Lane::send`]. If nothing was sent, nothing is received.
-    pub fn start_exchange(&self, send: &SendPlan, receive: ReceivePlan) -> Result<Request> {
-        let (mut lane, receiving, sending) = self.begin_exchange(send, receive)?;
-        if sending == Request::SENT {
-            return Ok(receiving);
-        }
-        Ok(lane.requests_mut().unite((receiving, sending)))
-    }
-
-    /// Exchanges messages of a collective with a member that may have gone on without sending: see
-    /// [`Engine::receive_unless`].
-    ///
-    /// # Errors
-    /// As [`Lane::send`], and those of the send.
-    pub fn exchange_unless(
-        &self,
-        send: &SendPlan,
-        receive: ReceivePlan,
-        has_gone_on: impl Fn() -> bool,
-    ) -> Result<Option<Received>> {
-        let (lane, receiving, sending) = self.begin_exchange(send, receive)?;
-        let received = self.wait_unless(lane, receiving, has_gone_on)?;
-        match received {
-            Some(_) => self.wait(Some(sending))?.into_result().map(drop)?,
-            // The member may receive it no more, either. Its buffer is the program's again only
-            // when the transport has done with it.
-            None => {
-                let why = Cause::Collective("a member has gone on without this message".into());
-                self.with(|lane| lane.ask_back(sending, Some(why.into())));
-                let _ = self.wait(Some(sending))?;
-            }
-        }
-        Ok(received)
-    }
-
-    /// Exchanges messages of a collective: all of `receives`, and all of `sends`. `check` sees each
-    /// received one, by its place, or `None` if its sender has gone on without sending. After the
-    /// first error the others are taken back as far as they can be.
-    ///
-    /// # Errors
-    /// As [`Lane::send`], those of the sends, and those of `check`.
-    pub fn exchange_all(
-        &self,
-        sends: &[SendPlan],
-        receives: Vec<ReceivePlan>,
-        has_gone_on: impl Fn(usize) -> bool,
-        check: impl Fn(usize, Option<Received>) -> Result<()>,
-    ) -> Result<()> {
-        let mut lane = self.lane.lock();
-        let receiving: Vec<_> = receives.into_iter().map(|it| lane.receive(it)).collect();
-        let mut sending = Vec::with_capacity(sends.len());
-        let mut outcome = Ok(());
-        for plan in sends {
-            match lane.send(plan) {
-                Ok(request) => sending.push(request),
-                Err(error) => outcome = Err(error),
-            }
-        }
-        lane.flush();
-        drop(lane);
-        for (place, &request) in receiving.iter().enumerate() {
-            if let Err(error) = &outcome {
-                // No request may outlive the call that owns its buffer.
-                self.with(|lane| {
-                    // A message that has matched comes to its end all the same.
-                    let _ = lane.cancel(request);
-                    sending
-                        .iter()
-                        .for_each(|&it| lane.ask_back(it, Some(error.clone())));
-                });
-                let _ = self.wait(Some(request))?;
-                continue;
-            }
-            let received = self.wait_unless(self.lane.lock(), request, || has_gone_on(place))?;
-            outcome = check(place, received);
-        }
-        for request in sending {
-            let ended = self.wait(Some(request))?.into_result().map(drop);
-            outcome = outcome.and(ended);
-        }
-        outcome
-    }
-
-    /// Starts a receive and a send.
-    fn begin_exchange(
-        &self,
-        send: &SendPlan,
-        receive: ReceivePlan,
-    ) -> Result<(Guard<'_, Lane>, Request, Request)> {
-        let mut lane = self.lane.lock();
-        let receiving = lane.receive(receive);
-        match lane.send(send) {
-            Ok(sending) => Ok((lane, receiving, sending)),
-            Err(error) => {
-                // The posted receive must not outlive the call that owns its buffer.
-                let withdrawn = lane.cancel(receiving);
-                self.waiting.wait_with(lane, Some(receiving))?;
-                withdrawn?;
-                Err(error)
-            }
-        }
     }
 }
 

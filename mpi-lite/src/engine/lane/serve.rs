@@ -1,6 +1,6 @@
 //! What comes to ports: it is served here, and what follows is left as errands.
 
-use super::{Lane, Parts};
+use super::{Parts, Traffic};
 use crate::data::Area;
 use crate::engine::envelope::Envelope;
 use crate::engine::inbox::matching::Inbound;
@@ -53,7 +53,7 @@ impl Parts {
     }
 }
 
-impl Lane {
+impl Traffic {
     /// Opens an operation that a port finishes: see [`Effects::finish`].
     ///
     /// [`Effects::finish`]: crate::engine::Effects::finish

@@ -71,7 +71,7 @@ impl Lane {
         let mut messages = Messages {
             messages_received: self.parts.received,
             bytes_received: self.parts.bytes_received,
-            sleeps: self.sleeps,
+            sleeps: self.waiters.sleeps(),
             ..Messages::default()
         };
         self.parts.inbox.count(&mut messages);

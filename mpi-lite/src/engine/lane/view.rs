@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use super::{Lane, Parts};
 use crate::engine::envelope::Envelope;
-use crate::engine::inbox::matching::{Pattern, Posted, Unexpected};
+use crate::engine::inbox::matching::{Posted, Unexpected};
 use crate::engine::outbox::{Buffers, Sending};
 use crate::engine::ports::Ports;
+use crate::engine::report::Watch;
 use crate::engine::requests::{Request, Requests};
 use crate::node::Node;
 use crate::peers::PeerTable;
-use crate::transport::{Links, Transport as _};
+use crate::transport::Links;
 
 /// The parts of a lane, to be read.
 #[derive(Clone, Copy)]
@@ -49,6 +50,17 @@ impl<'a> View<'a> {
         &self.0.peers
     }
 
+    /// The tool that watches.
+    pub(in crate::engine) fn watch(self) -> Watch {
+        self.0.watch
+    }
+
+    /// Returns true if a message was not taken in that a call which waits for long would take in.
+    #[inline(always)]
+    pub(in crate::engine) fn wants_room(self) -> bool {
+        self.0.inbox.wants_room()
+    }
+
     /// The message that this receive has matched, and its length, while it is on its way.
     pub(in crate::engine) fn incoming(self, request: Request) -> Option<(Envelope, u64)> {
         self.0.inbox.incoming(request)
@@ -70,26 +82,5 @@ impl Lane {
     /// The ranks that the link through memory leads to, and what they share.
     pub(in crate::engine) fn node(&self) -> Option<Arc<Node>> {
         self.node.clone()
-    }
-
-    /// The first message without a receive that fits.
-    pub(in crate::engine) fn first_unexpected(&mut self, pattern: &Pattern) -> Option<Envelope> {
-        let found = self.parts.inbox.find(pattern);
-        found.map(|(envelope, _)| envelope)
-    }
-
-    /// Returns true if messages are kept back; `None` if something has failed, perhaps elsewhere.
-    #[inline(always)]
-    pub(crate) fn holds_back_unless_failed(&self) -> Option<bool> {
-        (!self.parts.ports.has_failures()).then(|| self.holds_back())
-    }
-
-    /// Returns true if messages to ranks of this node are not all in their channels, or not all
-    /// done with.
-    #[inline]
-    pub(crate) fn holds_back(&self) -> bool {
-        self.links
-            .memory()
-            .is_some_and(|link| !self.links[link].is_quiet())
     }
 }

@@ -50,10 +50,24 @@ pub(super) struct Draft {
     body: Area,
     copy: Option<Vec<u8>>,
     /// Bytes that count against the eager budget.
-    pub(super) kept: u64,
+    kept: u64,
     ending: Option<Box<Ending>>,
     /// The send is complete at once.
-    pub(super) is_copied: bool,
+    is_copied: bool,
+}
+
+impl Draft {
+    /// Returns true if the send is complete at once.
+    #[inline(always)]
+    pub(super) fn is_copied(&self) -> bool {
+        self.is_copied
+    }
+
+    /// Bytes of the copy that count against the eager budget.
+    #[inline(always)]
+    pub(super) fn kept(&self) -> u64 {
+        self.kept
+    }
 }
 
 /// Messages on their way out.
@@ -174,15 +188,13 @@ impl Outbox {
             envelope.flags = envelope.flags.with_serial(self.next_serial());
         }
         let envelope = envelope.encode();
-        let token = self.sends.insert(Sending {
+        let token = self.sends.insert(Sending::new(
             request,
-            len: plan.area.len(),
-            copy: draft.copy,
-            kept: draft.kept,
-            ending: draft.ending,
-            to,
-            envelope,
-        });
+            (to, envelope),
+            plan.area.len(),
+            (draft.copy, draft.kept),
+            draft.ending,
+        ));
         (Token(token), envelope, draft.body)
     }
 
@@ -207,8 +219,7 @@ impl Outbox {
     #[cold]
     pub(super) fn note_buffered(&mut self, token: Token) {
         let sending = self.sends.get_mut(token.0);
-        let ending = sending.and_then(|sending| sending.ending.as_deref_mut());
-        if let Some(Ending::Buffered(reserved)) = ending {
+        if let Some(reserved) = sending.and_then(Sending::reserved) {
             self.buffers.put(reserved);
         }
     }
@@ -217,7 +228,7 @@ impl Outbox {
     #[cold]
     pub(super) fn take_back(&mut self, token: Token) -> Option<Request> {
         let sending = self.sends.remove(token.0).expect("just inserted");
-        sending.request
+        sending.request()
     }
 
     /// Returns true if a send of `len` bytes must go to the network at once.
@@ -240,11 +251,12 @@ impl Outbox {
             .sends
             .remove(token.0)
             .expect("a link finishes what was sent");
-        self.kept_bytes -= sending.kept;
-        if let Some(copy) = sending.copy {
+        self.kept_bytes -= sending.kept();
+        let (request, copy, ending) = sending.end();
+        if let Some(copy) = copy {
             self.spare.keep(copy, &self.settings);
         }
-        (sending.request, sending.ending)
+        (request, ending)
     }
 
     /// The sends that links have not finished.
@@ -286,7 +298,7 @@ impl Outbox {
     #[cold]
     pub(super) fn ask_back(&mut self, request: Request, why: Option<Error>) {
         let its = |(token, sending): (u32, &Sending)| {
-            let (to, envelope) = (sending.to, sending.envelope);
+            let (to, envelope) = (sending.receiver(), sending.envelope_bytes());
             sending.is_of(request).then_some((token, to, envelope))
         };
         let Some((token, to, envelope)) = self.sends.iter().find_map(its) else {
@@ -306,7 +318,7 @@ impl Outbox {
     /// The receiver `from` has answered.
     pub(super) fn note_answer(&mut self, from: PeerId, token: Token, is_dropped: bool) -> Verdict {
         let sending = self.sends.get(token.0);
-        match sending.is_some_and(|sending| sending.to == from) {
+        match sending.is_some_and(|sending| sending.receiver() == from) {
             true => self.withdrawals.note_answer(token, is_dropped),
             false => Verdict::Pending,
         }
@@ -321,7 +333,7 @@ impl Outbox {
     pub(super) fn unanswered(&self, peer: PeerId) -> Vec<Token> {
         let is_to_peer = |token: &Token| {
             let sending = self.sends.get(token.0);
-            sending.is_some_and(|sending| sending.to == peer)
+            sending.is_some_and(|sending| sending.receiver() == peer)
         };
         self.withdrawals.unanswered().filter(is_to_peer).collect()
     }

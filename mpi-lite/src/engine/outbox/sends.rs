@@ -21,22 +21,68 @@ pub(in crate::engine) enum Ending {
 #[derive(Debug)]
 pub(in crate::engine) struct Sending {
     /// The request that it completes; `None` if that is complete already.
-    pub(super) request: Option<Request>,
+    request: Option<Request>,
     /// Bytes of the body.
-    pub(super) len: u64,
+    len: u64,
     /// Our copy of the body.
-    pub(super) copy: Option<Vec<u8>>,
+    copy: Option<Vec<u8>>,
     /// Bytes that count against the eager budget.
-    pub(super) kept: u64,
+    kept: u64,
     /// What its end is to, beside the request.
-    pub(super) ending: Option<Box<Ending>>,
+    ending: Option<Box<Ending>>,
     /// The receiver.
-    pub(super) to: PeerId,
+    to: PeerId,
     /// Its envelope.
-    pub(super) envelope: EnvelopeBytes,
+    envelope: EnvelopeBytes,
 }
 
 impl Sending {
+    /// A send of the program, for `request`: its receiver and envelope, bytes of its body, and our
+    /// copy of that with what it counts.
+    #[inline(always)]
+    pub(super) fn new(
+        request: Option<Request>,
+        (to, envelope): (PeerId, EnvelopeBytes),
+        len: u64,
+        (copy, kept): (Option<Vec<u8>>, u64),
+        ending: Option<Box<Ending>>,
+    ) -> Self {
+        Self {
+            request,
+            len,
+            copy,
+            kept,
+            ending,
+            to,
+            envelope,
+        }
+    }
+
+    /// Bytes that count against the eager budget.
+    #[inline]
+    pub(super) fn kept(&self) -> u64 {
+        self.kept
+    }
+
+    /// Its room in an attached buffer.
+    pub(super) fn reserved(&mut self) -> Option<&mut Reserved> {
+        match self.ending.as_deref_mut()? {
+            Ending::Buffered(reserved) => Some(reserved),
+            Ending::Body(..) => None,
+        }
+    }
+
+    /// Its envelope, as it was sent.
+    pub(super) fn envelope_bytes(&self) -> EnvelopeBytes {
+        self.envelope
+    }
+
+    /// Takes it apart: its request, its copy, what its end is to beside the request.
+    #[inline(always)]
+    pub(super) fn end(self) -> (Option<Request>, Option<Vec<u8>>, Option<Box<Ending>>) {
+        (self.request, self.copy, self.ending)
+    }
+
     /// A message for which no request waits.
     pub(super) fn without_request(
         (to, envelope): (PeerId, &Envelope),
@@ -91,11 +137,11 @@ impl Sending {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Burst {
     /// Sends so far.
-    pub(super) sends: u32,
+    sends: u32,
     /// Sends of the burst before.
-    pub(super) expected: u32,
+    expected: u32,
     /// Sends that the transport may have kept.
-    pub(super) kept: u32,
+    kept: u32,
 }
 
 /// The most sends that are kept back: with more the receiver should rather begin.
@@ -136,9 +182,9 @@ impl Burst {
 /// that a steady load does not allocate.
 #[derive(Debug, Default)]
 pub(super) struct SpareBuffers {
-    pub(super) buffers: Vec<Vec<u8>>,
+    buffers: Vec<Vec<u8>>,
     /// How many bytes they would count as copies.
-    pub(super) bytes: u64,
+    bytes: u64,
 }
 
 impl SpareBuffers {

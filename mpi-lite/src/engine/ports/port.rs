@@ -15,9 +15,10 @@ pub enum Port {
         /// How many of them, the first ones, may send point-to-point messages to this process.
         senders: usize,
     },
-    /// They are operations on a window: [`Context::window`].
+    /// They are operations on a window: [`Context::window`](crate::ids::Context::window).
     Window(Box<dyn Guest>),
-    /// They are for a service among the processes of a communicator: [`Context::service`].
+    /// They are for a service among the processes of a communicator:
+    /// [`Context::service`](crate::ids::Context::service).
     Service(Box<dyn Guest>),
 }
 

@@ -56,9 +56,14 @@ pub type Observer = fn(&Event);
 
 /// The observer, if there is one. Messages of collective operations are not told.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Watch(pub(crate) Option<Observer>);
+pub(crate) struct Watch(Option<Observer>);
 
 impl Watch {
+    /// By this observer.
+    pub(crate) fn new(observer: Option<Observer>) -> Self {
+        Self(observer)
+    }
+
     /// Tells of a message.
     #[inline(always)]
     pub(crate) fn note_message(self, step: MessageStep, envelope: &Envelope, bytes: u64) {

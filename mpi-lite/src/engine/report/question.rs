@@ -47,7 +47,7 @@ impl<'a> Report<'a> {
     }
 
     pub(crate) fn waits(self) -> &'a Waits {
-        self.engine.waiting().waits()
+        self.engine.waiting.waits()
     }
 
     pub(crate) fn now(self) -> Instant {
@@ -56,7 +56,7 @@ impl<'a> Report<'a> {
 
     /// What these threads do and the lane holds, if the lane is free.
     fn state(self, threads: Vec<ThreadState>) -> Option<RankState> {
-        let waiting = self.engine.waiting();
+        let waiting = &self.engine.waiting;
         self.engine
             .visit()
             .map(|lane| waiting.describe(&lane).state(threads))
@@ -84,7 +84,7 @@ impl<'a> Report<'a> {
     /// Opens a question: the threads that wait describe themselves.
     pub(crate) fn ask(self, question: u32) {
         self.waits().open(question);
-        self.engine.waiting().ring();
+        self.engine.waiting.ring();
         self.call_followers();
     }
 

@@ -73,7 +73,7 @@ fn send(engine: &Engine, tag: i32, mode: Mode) {
     };
     let sent = engine.with(|lane| lane.send(&plan));
     assert!(sent.is_ok());
-    engine.waiting().ring();
+    engine.waiting.ring();
 }
 
 fn waits_for(tag: i32) -> Operation {
@@ -128,7 +128,7 @@ fn each_thread_that_waits_describes_itself_and_waits_on() {
             send(&engine, tag, Mode::Standard);
         }
     });
-    assert_eq!(engine.waiting().waits().since(), None);
+    assert_eq!(engine.waiting.waits().since(), None);
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn a_send_that_nobody_receives_is_what_its_thread_waits_for() {
     send(&engine, 5, Mode::Synchronous);
     let mut thread = ThreadState::default();
     engine.with(|lane| {
-        let description = engine.waiting().describe(lane);
+        let description = engine.waiting.describe(lane);
         description.enter(&Subject::AllSent, &mut thread);
     });
     let sent = Operation::Send {
@@ -194,7 +194,7 @@ fn of_many_requests_the_first_few_unfinished_ones_are_listed_and_the_rest_is_cou
     let mut thread = ThreadState::default();
     engine.with(|lane| {
         let subject = Subject::some_of(lane, &requests[..], EndsWith::Any);
-        engine.waiting().describe(lane).enter(&subject, &mut thread);
+        engine.waiting.describe(lane).enter(&subject, &mut thread);
     });
     assert_eq!(thread.ends_with, EndsWith::Any);
     assert_eq!(thread.operations.len() as u64 + thread.left_out, 1000);

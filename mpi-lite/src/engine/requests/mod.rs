@@ -1,7 +1,6 @@
 //! Operations that the program, or a task, waits for.
 
 mod channel;
-mod completion;
 mod operation;
 mod parts;
 mod request;
@@ -9,7 +8,6 @@ mod table;
 
 pub(super) use channel::{HEADER_BYTES, Header, is_partition};
 pub use channel::{PartitionedReceive, PartitionedSend};
-pub use completion::{Any, Indexed, Tell};
 pub(super) use operation::{CompletionState, Operation};
 pub(super) use parts::{Part, Partitioned, Start, Whole};
 pub use request::{Array, Completion, Request, Status};

@@ -150,7 +150,8 @@ impl Book {
         let task = self.tasks.get_mut(number).expect("it has not ended");
         match core::mem::replace(&mut task.stage, Stage::Polled) {
             Stage::New(work) => {
-                lane.watch()
+                lane.view()
+                    .watch()
                     .note_collective(false, task.call.tag, task.context);
                 Some(work)
             }
@@ -174,7 +175,8 @@ impl Book {
             }
             Stage::Ended(result) => {
                 let (request, follower) = (task.request, task.follower);
-                lane.watch()
+                lane.view()
+                    .watch()
                     .note_collective(true, task.call.tag, task.context);
                 self.tasks.discard(number);
                 lane.requests_mut()
@@ -190,7 +192,7 @@ impl Book {
 }
 
 impl Tasks {
-    pub(super) fn new(has_called: HasCalled) -> Self {
+    pub(crate) fn new(has_called: HasCalled) -> Self {
         Self {
             book: Mutex::default(),
             calls: Calls::default(),
@@ -221,7 +223,7 @@ impl Tasks {
     }
 
     /// Ends the threads that make calls, once their calls have returned.
-    pub(super) fn end_calls(&self) {
+    pub(crate) fn end_calls(&self) {
         self.calls.end();
     }
 

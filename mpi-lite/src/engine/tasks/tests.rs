@@ -74,7 +74,7 @@ fn counting(count: &Arc<AtomicUsize>) -> impl Future<Output = Result<()>> + Send
 
 fn advance_as_ticker(engine: &Engine) -> bool {
     let lane = engine.visit().unwrap();
-    engine.waiting().advance_as_ticker(lane, || engine.visit())
+    engine.waiting.advance_as_ticker(lane, || engine.visit())
 }
 
 #[test]
@@ -263,7 +263,7 @@ fn ticker_needs_the_lane(policy: WaitPolicy, is_more_due: bool) {
     let in_task = Arc::clone(&engine);
     let work = async move {
         begins.send(()).unwrap();
-        while in_task.waiting().turns() < 3 {
+        while in_task.waiting.turns() < 3 {
             std::thread::yield_now();
         }
         in_task.with(|lane| lane.survey());

@@ -8,7 +8,6 @@ mod lock;
 #[cfg(test)]
 mod lock_tests;
 mod policy;
-mod room;
 mod ticker;
 mod wait;
 mod waiters;
@@ -19,7 +18,6 @@ pub(super) use doorbells::doorbell;
 pub(super) use lock::{Guard, Leave, Lock};
 pub(super) use policy::WaitHistory;
 pub use policy::WaitPolicy;
-pub(super) use room::send_with_room;
 pub use ticker::{Ticker, tick};
 pub(super) use wait::Waiting;
 pub(super) use waiters::{Seen, Shared, Until, Waiters};

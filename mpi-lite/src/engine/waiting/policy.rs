@@ -46,7 +46,22 @@ pub(crate) fn sharers(local: usize, cores: usize) -> u32 {
     u32::try_from(local.div_ceil(cores.max(1))).unwrap_or(u32::MAX)
 }
 
+/// How often a receive looks for its message before it becomes a request.
+const LOOKS: u32 = 1000;
+
+/// How often a receive looks for a message that may come from another node.
+const LOOKS_BESIDE_A_NETWORK: u32 = 16;
+
 impl WaitPolicy {
+    /// How often a receive looks for its message before it becomes a request.
+    pub(crate) fn looks(&self, may_come_from_afar: bool) -> u32 {
+        match may_come_from_afar {
+            _ if self.spin.is_zero() => 1,
+            false => LOOKS,
+            true => LOOKS_BESIDE_A_NETWORK,
+        }
+    }
+
     /// A waiter keeps its core for ever.
     pub const SPINNING: Self = Self {
         awake: Duration::MAX,

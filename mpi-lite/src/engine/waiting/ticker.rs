@@ -54,7 +54,7 @@ impl Ticker {
         launcher: Option<Box<dyn Launcher>>,
     ) -> std::io::Result<Self> {
         let ticking = Arc::new(Ticking {
-            watch: engine.node().map(Node::watch),
+            watch: engine.node.as_deref().map(Node::watch),
             engine,
             is_closed: AtomicBool::new(false),
         });
@@ -114,7 +114,7 @@ const VAIN_TURNS: u32 = 64;
 
 impl Ticking {
     fn waiting(&self) -> &Waiting {
-        self.engine.waiting()
+        &self.engine.waiting
     }
 
     fn is_closed(&self) -> bool {

@@ -119,6 +119,15 @@ impl Waiting {
         !self.policy.spin.is_zero()
     }
 
+    /// Takes in more if a call has waited for long in vain while a message was not taken in.
+    #[cold]
+    #[inline(never)]
+    fn consider_more(&self, lane: &mut Lane, waited: Duration) {
+        if waited >= LONG_WAIT {
+            lane.take_in_more();
+        }
+    }
+
     #[inline(always)]
     pub(crate) fn tasks(&self) -> &Tasks {
         &self.tasks
@@ -254,8 +263,8 @@ impl Waiting {
             }
             let since = *begin.get_or_insert(now);
             let waited = now.since(since);
-            if lane.wants_room() {
-                lane.consider_more(waited);
+            if lane.view().wants_room() {
+                self.consider_more(lane, waited);
             }
             if waited >= LONG {
                 self.note_blocked((lane, subject), &mut blockage, since);
@@ -337,7 +346,7 @@ impl Waiting {
         // `begin_sleep` finds the peers that have sent for the first time.
         lane.begin_sleep();
         if !self.is_about_to_sleep() {
-            lane.links_mut().set_asleep(false);
+            lane.end_sleep();
         }
         for _ in 0..MOST_TURNS_TO_CATCH_UP {
             if lane.turn(self.now()) != Progress::Delivered {
@@ -360,7 +369,7 @@ impl Waiting {
         (since, blockage): (Instant, Blockage),
         ready: &mut impl FnMut(&mut Lane) -> Option<T>,
     ) -> Option<T> {
-        let more_at = lane.wants_room().then(|| since.plus(LONG_WAIT));
+        let more_at = lane.view().wants_room().then(|| since.plus(LONG_WAIT));
         if R::LEADS {
             // This check sets it again: another thread may have set it last.
             lane.waiters().look_again(None);
@@ -381,10 +390,10 @@ impl Waiting {
         // A question that is opened later rings.
         let is_asked = self.waits.asks(blockage);
         if is_quiet && answer.is_none() && !is_asked && !self.tasks.look_again() {
-            lane.note_sleep();
+            lane.waiters().note_sleep();
             if R::LEADS {
                 let awaits = role.awaits(lane);
-                let wants_room = lane.wants_room();
+                let wants_room = lane.view().wants_room();
                 lane.waiters().begin_sleep(awaits, wake_at, wants_room);
             }
             lane.unlocked(|| self.doze(wake_at, Sleeper::Program, None));
@@ -393,7 +402,7 @@ impl Waiting {
             }
         }
         if self.sleepers.fetch_sub(1, Ordering::SeqCst) == 1 {
-            lane.links_mut().set_asleep(false);
+            lane.end_sleep();
         }
         answer
     }

@@ -56,6 +56,8 @@ pub(crate) struct Waiters {
     look_again_at: Option<Instant>,
     /// Wakes the leader. There is one if several threads may wait.
     doorbell: Option<OwnedFd>,
+    /// Sleeps of threads that waited.
+    sleeps: u64,
 }
 
 /// How often a leader that does not sleep wakes the followers that wait for any change.
@@ -202,6 +204,16 @@ impl Waiters {
             self.sleep = None;
             let _ = rustix::io::write(doorbell.as_fd(), &1u64.to_ne_bytes());
         }
+    }
+
+    /// Counts a sleep of a thread.
+    pub(crate) fn note_sleep(&mut self) {
+        self.sleeps += 1;
+    }
+
+    /// How often threads that waited have slept.
+    pub(crate) fn sleeps(&self) -> u64 {
+        self.sleeps
     }
 
     /// When a sleeper must look again, though nothing has come.

@@ -8,10 +8,10 @@ use std::collections::VecDeque;
 use super::pipe::{Notice, Pipe, Setup};
 use crate::clock::Instant;
 use crate::config::Acks;
-use crate::data::{Area, Part};
+use crate::data::{Area, AreaPart};
 use crate::transport::streams::{BODY_LIMIT, ChannelId, GARBLED, Streams};
 use crate::transport::udp::protocol::{
-    Agreed, Expected, Header, Parcel, Protocol, Route, Run, Shortcuts, silence,
+    Agreed, Expected, OutgoingHeader, Parcel, Protocol, Route, Run, Shortcuts, silence,
 };
 use crate::transport::{Arrival, Landing, Outbound, PeerId, Refusal, Sink, Tallies, Unheard};
 
@@ -228,7 +228,7 @@ impl<P: Pipe> Protocol for Piped<P> {
                     header: packet,
                     packets: 1,
                     envelope: &[],
-                    body: Part::EMPTY,
+                    body: AreaPart::EMPTY,
                 });
                 true
             });
@@ -353,7 +353,7 @@ impl Agreed<'_> {
 }
 
 /// A packet that is never in a run: its header is all that is known of it.
-impl Header for [u8] {
+impl OutgoingHeader for [u8] {
     fn bytes(&self) -> &[u8] {
         self
     }

@@ -17,11 +17,11 @@ use super::super::{
     Arrival, ENVELOPE_BYTES, Incoming, Landing, Lost, Outbound, PeerId, Sink, Token, Transport,
 };
 use super::Shm;
-use super::ring::Header;
+use super::ring::SlotHeader;
 use crate::clock::Instant;
 use crate::config::CopyAcross;
 use crate::memory::Span;
-use crate::node::segment::{Area, Pair, SLOTS, Segment, Slot, TRANSFERS, WORDS};
+use crate::node::segment::{Area, Pair, RingSlot, SLOTS, Segment, TRANSFERS, WORDS};
 use crate::node::{Access, Cores, Node};
 
 /// Messages longer than this land nowhere, as those that nobody can receive.
@@ -222,8 +222,9 @@ impl Rig {
 
     /// Rank `from` says something that has the right sequence word and is otherwise as it likes.
     pub fn forge(&mut self, from: bool, kind: u8, bytes: u32, words: [u64; WORDS]) {
-        let outward = &mut self.ranks[usize::from(from)].link.outward[usize::from(!from)];
-        let header = Header::new(kind, bytes as usize & 0x7f_ffff);
+        let link = &mut self.ranks[usize::from(from)].link;
+        let outward = link.sending.channel(u32::from(!from));
+        let header = SlotHeader::new(kind, bytes as usize & 0x7f_ffff);
         outward.forge(header, words);
         self.segment
             .area(u32::from(!from))
@@ -235,7 +236,7 @@ impl Rig {
         let (me, other) = (u32::from(at), u32::from(!at));
         let (area, pair) = (self.segment.area(me), self.segment.pair(other, me));
         let reply_slot = &self.segment.reply(0, 1).slot;
-        let word_of = |slot: &Slot, number: u8| {
+        let word_of = |slot: &RingSlot, number: u8| {
             change(&slot.words[usize::from(number) % WORDS], word, is_change);
         };
         match target {
@@ -375,7 +376,7 @@ impl Program {
     }
 }
 
-fn slot_of(pair: &Pair, number: u8) -> &Slot {
+fn slot_of(pair: &Pair, number: u8) -> &RingSlot {
     &pair.slots[usize::from(number) % SLOTS]
 }
 

@@ -1,12 +1,12 @@
 //! The contents of slots.
 
 use super::super::EnvelopeBytes;
-use super::ring::Header;
+use super::ring::SlotHeader;
 
 /// Kinds of slots, with their words in order. The words of a body lie behind them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum Kind {
+pub(super) enum SlotKind {
     /// A message that fits the slot: envelope (2 words), body.
     Short = 1,
     /// A message whose first piece is in the ring: envelope, length.
@@ -28,11 +28,11 @@ pub(super) enum Kind {
     Registered = 8,
 }
 
-impl Kind {
+impl SlotKind {
     /// A slot of this kind with `bytes` bytes.
     #[inline]
-    pub(super) fn header(self, bytes: usize) -> Header {
-        Header::new(self as u8, bytes)
+    pub(super) fn header(self, bytes: usize) -> SlotHeader {
+        SlotHeader::new(self as u8, bytes)
     }
 
     #[inline]

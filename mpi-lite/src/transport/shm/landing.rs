@@ -3,14 +3,13 @@
 use super::body::Room;
 use super::limits::{CHUNKS_PER_TURN, LOOKS_PER_CALLER, has_waited};
 use super::message::{Inbound, Source};
-use std::sync::atomic::Ordering::Acquire;
 
 use super::super::{Landing, Sink};
 use super::Shm;
 use super::choice::Way;
-use super::header::{ALONE, Kind, NOWHERE};
-use super::ring::{Header, INLINE_BYTES, REGISTERED_BYTES, RegisteredWords};
-use super::transfer::{self, Copying, Origin, Progress, Side};
+use super::header::{ALONE, NOWHERE, SlotKind};
+use super::ring::{INLINE_BYTES, REGISTERED_BYTES, RegisteredWords, SlotHeader};
+use super::transfer::{Copying, Origin, Progress, Side};
 use crate::data::Area;
 use crate::memory;
 use crate::transport;
@@ -18,7 +17,7 @@ use crate::transport;
 impl Shm {
     /// Lands a message that fits its slot: between gaps, or later.
     #[inline(never)]
-    pub(super) fn land_short(&mut self, from: u32, header: Header, landing: Landing) {
+    pub(super) fn land_short(&mut self, from: u32, header: SlotHeader, landing: Landing) {
         let inward = &self.inward[from as usize];
         if let Landing::Into(area) = landing {
             let mut staged = [0; INLINE_BYTES];
@@ -44,7 +43,12 @@ impl Shm {
 
     /// Lands a message of which the first piece is in the ring, or all of it.
     #[inline(never)]
-    pub(super) fn land_body(&mut self, from: u32, (header, len): (Header, u64), landing: Landing) {
+    pub(super) fn land_body(
+        &mut self,
+        from: u32,
+        (header, len): (SlotHeader, u64),
+        landing: Landing,
+    ) {
         let Some(piece) = self.inward[from as usize].ring.body(header, 0) else {
             unreachable!("`take_slot` has checked the length");
         };
@@ -93,13 +97,13 @@ impl Shm {
     }
 
     /// Lands a short message whose sender waits for its match.
-    pub(super) fn land_registered(&mut self, from: u32, header: Header, landing: Landing) {
+    pub(super) fn land_registered(&mut self, from: u32, header: SlotHeader, landing: Landing) {
         let (name, words) = self.inward[from as usize].registered();
         self.next_slot(from, None);
         match landing {
             Landing::Into(area) => {
                 deliver(words, header.bytes, &area);
-                self.answer(from, Kind::Done, [name.into(), 0]);
+                self.answer(from, SlotKind::Done, [name.into(), 0]);
             }
             Landing::Later => {
                 let source = Source {
@@ -137,7 +141,7 @@ impl Shm {
             deliver(*words, message.len as usize, &area);
             let from = message.from;
             self.incoming.remove(index);
-            self.answer(from, Kind::Done, [source.name.into(), 0]);
+            self.answer(from, SlotKind::Done, [source.name.into(), 0]);
             return true;
         }
         let kept = core::mem::replace(&mut message.room, Room::Into(area));
@@ -165,7 +169,7 @@ impl Shm {
         };
         let (from, bytes) = (message.from, message.len);
         let place = message.room.span().filter(|_| source.address != NOWHERE);
-        let local_peer = self.outward[from as usize].reach();
+        let local_peer = self.sending.channel(from).reach();
         let (Some(place), Some(local_peer)) = (place, local_peer.filter(|_| bytes > 0)) else {
             self.ask_unmeasured(index, local_peer.is_some());
             return;
@@ -217,11 +221,16 @@ impl Shm {
         }
         let from = message.from;
         if let Some(source) = message.source.take() {
-            self.counters.long_asked += 1;
+            self.long_asked += 1;
             let names = [u64::from(source.name), u64::from(index)];
             self.asking.push((from, 0));
-            self.answer(from, Kind::Ask, names);
+            self.answer(from, SlotKind::Ask, names);
         }
+    }
+
+    /// Sends a slot without a body, now or when there is room.
+    pub(super) fn answer(&mut self, to: u32, kind: SlotKind, words: [u64; 2]) {
+        self.sending.answer(to, (kind, words), &mut self.events);
     }
 
     /// Completes a message that was with its sender, and reports that to the sender.
@@ -230,7 +239,7 @@ impl Shm {
         let (from, source) = (message.from, message.source);
         self.finish_receiving(index);
         if let Some(source) = source {
-            self.answer(from, Kind::Done, [u64::from(source.name), 0]);
+            self.answer(from, SlotKind::Done, [u64::from(source.name), 0]);
         }
     }
 }
@@ -246,50 +255,11 @@ impl Shm {
     #[cold]
     pub(super) fn work(&mut self) {
         self.copy_on();
-        for at in (0..self.behind.len()).rev() {
-            let to = self.behind[at];
-            if self.catch_up(to) {
-                self.behind.swap_remove(at);
-            }
-        }
-        for at in (0..self.shared.len()).rev() {
-            self.help_with(self.shared[at]);
-        }
+        self.sending.work(&mut self.events);
         for (from, looks) in &mut self.asking {
             if has_waited(looks) {
                 self.node.wakeup().knock(*from, self.segment.area(*from));
             }
-        }
-    }
-
-    /// Copies a part of a long message that this rank sends, or asks for the place it goes to.
-    fn help_with(&mut self, index: u32) {
-        let message = self.outgoing.get_mut(index).expect("shared ones live");
-        let outward = &mut self.outward[message.to as usize];
-        let transfers = &outward.pair.transfers;
-        let transfer = message.transfer.map(|number| &transfers[number as usize]);
-        let placed = transfer.filter(|transfer| transfer.has_place());
-        let (Some(transfer), Some(body)) = (placed, message.body.span()) else {
-            if message.asked.is_none() && has_waited(&mut message.looks) {
-                self.node.wakeup().knock(message.to, outward.area);
-            }
-            return;
-        };
-        let Some(local_peer) = outward.reach() else {
-            return;
-        };
-        let bytes = transfer::help((local_peer, Side::of(self.me, message.to)), body, transfer);
-        self.counters.bytes_written += bytes;
-        self.moved += bytes;
-        // It may sleep until this is done.
-        if bytes > 0 {
-            self.node
-                .wakeup()
-                .wake_with_ticker(message.to, outward.area);
-        } else {
-            self.node
-                .wakeup()
-                .wake(message.to, outward.area, outward.must_fence);
         }
     }
 
@@ -303,13 +273,13 @@ impl Shm {
             .find(|progress| *progress != Progress::Going)
             .unwrap_or(Progress::Going);
         let bytes = copying.take_count();
-        self.counters.bytes_read += bytes;
+        self.bytes_read += bytes;
         self.moved += bytes;
         match progress {
             Progress::Going | Progress::Waiting => self.copying.push_back((index, copying)),
             Progress::Done => self.finish_fetching(index),
             Progress::Failed => {
-                self.outward[copying.origin.from as usize].give_up_reach();
+                self.sending.channel(copying.origin.from).give_up_reach();
                 self.ask(index);
             }
         }
@@ -331,39 +301,18 @@ impl Shm {
 
     #[inline(never)]
     fn work_and_tell(&mut self, sink: &mut impl Sink) -> transport::Progress {
-        let before = self.moved;
+        let before = self.moved();
         self.work();
         match self.tell(sink) {
-            transport::Progress::Idle if self.moved != before => transport::Progress::Moved,
+            transport::Progress::Idle if self.moved() != before => transport::Progress::Moved,
             progress => progress,
         }
     }
 
     #[inline(never)]
     fn look_seldom(&mut self) {
-        self.meet_callers();
+        self.callers.meet();
         self.incoming.shrink();
-        self.outgoing.shrink();
-    }
-
-    /// Adds the local peers that have sent something for the first time.
-    pub(super) fn meet_callers(&mut self) {
-        let area = self.segment.area(self.me);
-        for (word, callers) in area
-            .callers
-            .iter()
-            .enumerate()
-            .take(self.node.size().div_ceil(64))
-        {
-            let mut new = callers.load(Acquire) & !self.met[word];
-            self.met[word] |= new;
-            while new != 0 {
-                let rank = word as u32 * 64 + new.trailing_zeros();
-                new &= new - 1;
-                if (rank as usize) < self.node.size() {
-                    self.callers.push(rank);
-                }
-            }
-        }
+        self.sending.shrink();
     }
 }

@@ -11,9 +11,11 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::super::{EnvelopeBytes, PeerId};
 use super::afar::{Afar, STREAMED_BYTES, Store};
 use super::choice::{self, CHOICE_BYTES, Choice, Trial, Way};
-use super::header::{Kind, words_of};
+use super::header::{SlotKind, words_of};
 use super::reply_slot::ReplySlot;
-use super::ring::{Consumer, Header, INLINE_BYTES, Producer, RELAY_PIECE_BYTES, RegisteredWords};
+use super::ring::{
+    Consumer, INLINE_BYTES, Producer, RELAY_PIECE_BYTES, RegisteredWords, SlotHeader,
+};
 
 use crate::clock::Clock;
 use crate::memory::{Room, Span};
@@ -46,7 +48,7 @@ pub(super) struct Outward {
     /// The local peer wrote nonsense: nothing is sent to it any more, and nothing is read from it.
     pub(super) is_closed: bool,
     /// The answers that found no room.
-    pub(super) answers: VecDeque<(Kind, [u64; 2])>,
+    pub(super) answers: VecDeque<(SlotKind, [u64; 2])>,
     /// Messages that found no room, and those behind them.
     pub(super) waiting: VecDeque<u32>,
     /// Requested messages, which go piece by piece.
@@ -140,7 +142,7 @@ impl Outward {
         let [context, tag] = words_of(envelope);
         let [first, second, third, fourth, fifth] = body.to_words();
         let words = [context, tag, first, second, third, fourth, fifth];
-        self.push_slot(Kind::Short.header(body.len()), words)
+        self.push_slot(SlotKind::Short.header(body.len()), words)
     }
 
     /// Writes a short message that needs an answer, if there is room.
@@ -153,7 +155,7 @@ impl Outward {
         let [context, tag] = words_of(envelope);
         let [first, second, third, fourth] = body.to_words();
         let words = [context, tag, name.into(), first, second, third, fourth];
-        self.push_slot(Kind::Registered.header(body.len()), words)
+        self.push_slot(SlotKind::Registered.header(body.len()), words)
     }
 
     /// Writes a message with a body, if there is room for all of it.
@@ -170,7 +172,7 @@ impl Outward {
         }
         let [context, tag] = words_of(envelope);
         let words = [context, tag, body.len() as u64];
-        self.ring.relay(Kind::Body as u8, body, words);
+        self.ring.relay(SlotKind::Body as u8, body, words);
         true
     }
 
@@ -181,7 +183,7 @@ impl Outward {
             return false;
         }
         let [context, tag] = words_of(envelope);
-        let mut kind = Kind::Body;
+        let mut kind = SlotKind::Body;
         let mut at = 0;
         while at < len {
             let piece = body.part(at, RELAY_PIECE_BYTES);
@@ -195,7 +197,7 @@ impl Outward {
                 [context, tag, len as u64],
                 fill,
             );
-            (kind, at) = (Kind::More, next);
+            (kind, at) = (SlotKind::More, next);
         }
         true
     }
@@ -208,7 +210,7 @@ impl Outward {
         if has_room {
             let [context, tag] = words_of(envelope);
             let words = [context, tag, body.len() as u64];
-            self.ring.push_body(Kind::Body as u8, body, words);
+            self.ring.push_body(SlotKind::Body as u8, body, words);
         }
         has_room
     }
@@ -227,14 +229,14 @@ impl Outward {
             return false;
         }
         let [context, tag] = words_of(envelope);
-        let mut kind = Kind::Body;
+        let mut kind = SlotKind::Body;
         let mut at = 0;
         while at < len {
             let piece = body.part(at, most);
             let (first, words) = ((kind as u8, piece.len()), [context, tag, len as u64]);
             self.ring
                 .push_filled(first, words, |room| store.copy(room, piece));
-            (kind, at) = (Kind::More, at + piece.len());
+            (kind, at) = (SlotKind::More, at + piece.len());
         }
         self.afar.note(store, len);
         true
@@ -243,7 +245,7 @@ impl Outward {
     /// Writes a slot without a body, if there is room.
     pub(super) fn push_note<const COUNT: usize>(
         &mut self,
-        kind: Kind,
+        kind: SlotKind,
         words: [u64; COUNT],
     ) -> bool {
         self.push_slot(kind.header(0), words)
@@ -252,7 +254,7 @@ impl Outward {
     #[inline(always)]
     pub(super) fn push_slot<const COUNT: usize>(
         &mut self,
-        header: Header,
+        header: SlotHeader,
         words: [u64; COUNT],
     ) -> bool {
         let has_room = self.ring.has_room(1, 0);
@@ -264,7 +266,7 @@ impl Outward {
 
     /// Writes a slot of any kind, if there is room.
     #[cfg(feature = "fuzzing")]
-    pub(super) fn forge(&mut self, header: Header, words: [u64; crate::node::segment::WORDS]) {
+    pub(super) fn forge(&mut self, header: SlotHeader, words: [u64; crate::node::segment::WORDS]) {
         self.push_slot(header, words);
     }
 
@@ -278,7 +280,7 @@ impl Outward {
         let bytes = (len - at).min(asked_piece_bytes(len));
         let has_room = self.ring.has_room(1, bytes);
         has_room.then(|| {
-            let kind = (Kind::Piece as u8, bytes);
+            let kind = (SlotKind::Piece as u8, bytes);
             let span = message.body.span().map(|span| span.part(at, bytes));
             let store = span.map_or(Store::Plain, |_| self.afar.next(bytes));
             self.ring
@@ -298,7 +300,7 @@ impl Outward {
         let bytes = (len - at).min(RELAY_PIECE_BYTES - at % RELAY_PIECE_BYTES);
         let has_room = self.ring.has_room_to_relay(bytes);
         has_room.then(|| {
-            let piece = (Kind::Piece as u8, at, bytes);
+            let piece = (SlotKind::Piece as u8, at, bytes);
             let fill = |room: Span| {
                 message.body.read(at, room);
             };
@@ -459,7 +461,7 @@ impl Inward {
     }
 
     /// The sender's name for the message in the slot, and its body as words: what a
-    /// [`Kind::Registered`] has behind its envelope.
+    /// [`SlotKind::Registered`] has behind its envelope.
     pub(super) fn registered(&self) -> (u32, RegisteredWords) {
         let name = self.ring.word(ENVELOPE_WORDS) as u32;
         let body = core::array::from_fn(|number| self.ring.word(ENVELOPE_WORDS + 1 + number));
@@ -468,10 +470,10 @@ impl Inward {
 
     /// The body of the message that the slot begins, if all of it lies in the ring, in one piece.
     #[inline(always)]
-    pub(super) fn whole_body(&self, header: Header) -> Option<Span> {
+    pub(super) fn whole_body(&self, header: SlotHeader) -> Option<Span> {
         let bytes = header.bytes as u64;
         let is_whole = bytes > 0 && self.ring.word(ENVELOPE_WORDS) == bytes;
-        let is_body = header.kind == Kind::Body as u8;
+        let is_body = header.kind == SlotKind::Body as u8;
         (is_body && is_whole).then(|| self.ring.body(header, 0))?
     }
 

@@ -1,9 +1,16 @@
 //! Records of messages on their way.
 
+use std::collections::VecDeque;
+
+use super::super::sink::LinkEvent;
 use super::super::{EnvelopeBytes, Token};
 use super::body::Room;
 use super::choice::Trial;
 use crate::data::Area;
+use crate::slab::Slab;
+
+/// What the sink is told at the next progress.
+pub(super) type Events = VecDeque<LinkEvent>;
 
 /// A message on its way in that is not complete, or has not landed.
 #[derive(Debug)]
@@ -54,4 +61,10 @@ impl Outgoing {
     pub(super) fn bytes(&self) -> usize {
         self.body.len() as usize
     }
+}
+
+/// The numbers of the messages that are meant.
+pub(super) fn numbers_of<T>(messages: &Slab<T>, is_meant: impl Fn(&T) -> bool) -> Vec<u32> {
+    let meant = messages.iter().filter(|(_, message)| is_meant(message));
+    meant.map(|(index, _)| index).collect()
 }

@@ -9,6 +9,7 @@
 
 mod afar;
 mod body;
+mod callers;
 mod choice;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
@@ -28,25 +29,26 @@ mod transfer;
 
 use choice::CHOICE_BYTES;
 use limits::{EAGER_BYTES, LONGEST_BYTES, LOOKS_BETWEEN_WORK};
-use message::{Inbound, Outgoing};
+use message::{Events, Inbound};
 use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
+use callers::Callers;
 use link::{Inward, Outward};
 use reply_slot::ReplySlot;
+use sending::SendSide;
 use transfer::Copying;
 
-use super::sink::Event;
 use super::{
     Arrival, Capabilities, EnvelopeBytes, Landing, Outbound, PeerId, Progress, Refusal, Sink,
     Tallies, Transport,
 };
 use crate::clock::{Clock, Instant};
-use crate::counters::Shared;
+use crate::counters::{Bytes, Shared};
 use crate::memory::Span;
 use crate::node::Node;
-use crate::node::segment::{RANKS_MAX, Segment};
+use crate::node::segment::Segment;
 use crate::pool::Pool;
 use crate::slab::Slab;
 
@@ -56,32 +58,26 @@ pub struct Shm {
     node: Arc<Node>,
     me: u32,
     segment: Segment,
-    outward: Vec<Outward>,
+    sending: SendSide,
     inward: Vec<Inward>,
-    /// The local peers that have ever sent something. The one at `next` has its turn.
-    callers: Vec<u32>,
-    next: usize,
-    /// Callers, a bit for each.
-    met: [u64; RANKS_MAX as usize / 64],
+    callers: Callers,
     incoming: Slab<Inbound>,
-    outgoing: Slab<Outgoing>,
     /// Buffers of messages that wait to land.
     pool: Pool,
     /// Incoming messages that are being copied.
     copying: VecDeque<(u32, Copying)>,
-    /// Local peers that something waits for to be sent to.
-    behind: Vec<u32>,
-    /// Outgoing messages that both sides may copy.
-    shared: Vec<u32>,
     /// Local peers that were asked for a message and have sent nothing of it yet, and how often one
     /// has looked for it in vain.
     asking: Vec<(u32, u32)>,
-    events: VecDeque<Event>,
+    events: Events,
     /// How often nothing new was found.
     looks: u32,
-    /// Bytes of long messages that this rank has copied, be it through the ring.
+    /// Bytes of long messages that this rank has received, be it through the ring.
     moved: u64,
-    counters: Shared,
+    /// Those of them that it copied from their senders' memory.
+    bytes_read: Bytes,
+    /// Long messages that came in pieces.
+    long_asked: u64,
     clock: Clock,
 }
 
@@ -110,25 +106,21 @@ impl Shm {
         });
         let (outward, inward) = channels.unzip();
         Self {
+            sending: SendSide::new(Arc::clone(&node), outward),
+            callers: Callers::new(segment.area(me), node.size() as u32),
             node,
             me,
             segment,
-            outward,
             inward,
-            callers: Vec::new(),
-            next: 0,
-            met: [0; RANKS_MAX as usize / 64],
             incoming: Slab::default(),
-            outgoing: Slab::default(),
             pool: Pool::default(),
             copying: VecDeque::new(),
-            behind: Vec::new(),
-            shared: Vec::new(),
             asking: Vec::new(),
-            events: VecDeque::new(),
+            events: Events::new(),
             looks: 0,
             moved: 0,
-            counters: Shared::default(),
+            bytes_read: Bytes::default(),
+            long_asked: 0,
             clock: Clock::start(),
         }
     }
@@ -144,7 +136,7 @@ impl Shm {
     /// Returns true if it has more to do than to look for short messages.
     #[inline]
     fn is_busy(&self) -> bool {
-        self.copying.len() + self.behind.len() + self.shared.len() + self.asking.len() > 0
+        self.copying.len() + self.sending.busy() + self.asking.len() > 0
     }
 
     /// Returns true if a long message could move that is on its way in. Where all that is left of
@@ -167,7 +159,12 @@ impl Shm {
     #[cold]
     fn look_around(&mut self) {
         self.work();
-        self.meet_callers();
+        self.callers.meet();
+    }
+
+    /// Bytes of long messages that this rank has copied, be it through the ring.
+    fn moved(&self) -> u64 {
+        self.moved + self.sending.moved()
     }
 
     /// Adds to `tallies` what it has counted.
@@ -181,7 +178,9 @@ impl Shm {
         Shared {
             woken: self.node.wakeup().rung(),
             collectives: self.node.epochs(),
-            ..self.counters.clone()
+            bytes_read: self.bytes_read,
+            long_asked: self.long_asked,
+            ..self.sending.counters().clone()
         }
     }
 }
@@ -198,11 +197,11 @@ impl Transport for Shm {
 
     #[inline(always)]
     fn offer(&mut self, to: PeerId, envelope: &EnvelopeBytes, body: Span) -> bool {
-        self.push_whole(to, envelope, body)
+        self.sending.push_whole(to, envelope, body)
     }
 
     fn send(&mut self, to: PeerId, message: Outbound<'_>) -> Result<(), Refusal> {
-        self.begin_send(to, message)
+        self.sending.begin(to, message, &mut self.events)
     }
 
     #[inline]
@@ -250,24 +249,23 @@ impl Transport for Shm {
     }
 
     fn is_quiet(&self) -> bool {
-        self.outgoing.is_empty() && self.behind.is_empty()
+        self.sending.is_quiet()
     }
 
     fn set_asleep(&mut self, is_asleep: bool) -> bool {
         if !is_asleep {
             self.node.wakeup().end();
             // The peer that woke us may never have sent anything before.
-            self.meet_callers();
+            self.callers.meet();
             return true;
         }
         let is_sure = self.node.wakeup().begin();
         if !is_sure {
             std::thread::yield_now();
         }
-        self.meet_callers();
-        let has_news = |&from: &u32| self.inward[from as usize].ring.has_news();
-        let has_room = |&to: &u32| self.outward[to as usize].may_go_on();
-        let is_quiet = !self.callers.iter().any(has_news) && !self.behind.iter().any(has_room);
+        self.callers.meet();
+        let has_news = |from: u32| self.inward[from as usize].ring.has_news();
+        let is_quiet = !self.callers.iter().any(has_news) && !self.sending.may_go_on();
         is_sure && is_quiet && !self.may_copy_on()
     }
 

@@ -1,28 +1,26 @@
 //! Reads the slots of local peers.
 
-use super::super::sink::Event;
-use super::super::{Arrival, Incoming, Landing, Lost, Progress, Sink, Token};
+use super::super::sink::LinkEvent;
+use super::super::{Arrival, Incoming, Landing, Lost, Progress, Sink};
 use super::Shm;
 use super::body::Room;
-use super::header::{Kind, envelope_of};
+use super::header::{SlotKind, envelope_of};
 use super::limits::{EAGER_REPLY_BYTES, LONGEST_BYTES};
-use super::message::Inbound;
-use super::ring::{Header, INLINE_BYTES, PIECE_BYTES, REGISTERED_BYTES};
+use super::message::numbers_of;
+use super::ring::{INLINE_BYTES, PIECE_BYTES, REGISTERED_BYTES, SlotHeader};
 use crate::data::Area;
 use crate::memory::Span;
-use crate::slab::Slab;
 
 impl Shm {
     /// Reports what is in the next slot of the caller whose turn it is, if there is one.
     #[inline(always)]
     pub(super) fn look(&mut self, sink: &mut impl Sink) -> Progress {
-        let from = self.next_caller();
-        self.next += 1;
+        let from = self.callers.next();
         let inward = &mut self.inward[from as usize];
         let Some(header) = inward.ring.peek() else {
             return Progress::Idle;
         };
-        if header.kind != Kind::Short as u8 || header.bytes > INLINE_BYTES {
+        if header.kind != SlotKind::Short as u8 || header.bytes > INLINE_BYTES {
             return match inward.whole_body(header) {
                 Some(body) => self.take_whole(from, (header, body), sink),
                 None => self.take_slot(from, header, sink),
@@ -41,7 +39,7 @@ impl Shm {
         };
         inward.write_inline(span.part(0, header.bytes));
         if inward.ring.take(None) {
-            self.make_room_known(from);
+            self.sending.make_room_known(from);
         }
         Progress::Delivered
     }
@@ -51,7 +49,7 @@ impl Shm {
     fn take_whole(
         &mut self,
         from: u32,
-        (header, body): (Header, Span),
+        (header, body): (SlotHeader, Span),
         sink: &mut impl Sink,
     ) -> Progress {
         let len = header.bytes as u64;
@@ -67,27 +65,27 @@ impl Shm {
 
     /// Takes any other slot.
     #[inline(never)]
-    fn take_slot(&mut self, from: u32, header: Header, sink: &mut impl Sink) -> Progress {
+    fn take_slot(&mut self, from: u32, header: SlotHeader, sink: &mut impl Sink) -> Progress {
         let ring = &self.inward[from as usize].ring;
-        match Kind::of(header.kind) {
-            Some(Kind::Registered) if header.bytes <= REGISTERED_BYTES => {
+        match SlotKind::of(header.kind) {
+            Some(SlotKind::Registered) if header.bytes <= REGISTERED_BYTES => {
                 let landing = sink.arriving(self.message(from, header.bytes as u64, true));
                 self.land_registered(from, header, landing);
                 return Progress::Delivered;
             }
-            Some(kind @ (Kind::Body | Kind::Long)) => {
+            Some(kind @ (SlotKind::Body | SlotKind::Long)) => {
                 let len = ring.word(2);
                 if makes_sense(kind, header.bytes, len) {
                     let landing = sink.arriving(self.message(from, len, false));
                     match kind {
-                        Kind::Body => self.land_body(from, (header, len), landing),
+                        SlotKind::Body => self.land_body(from, (header, len), landing),
                         _ => self.land_long(from, len, landing),
                     }
                     return Progress::Delivered;
                 }
                 self.garbled(from);
             }
-            Some(Kind::Short | Kind::Registered) | None => self.garbled(from),
+            Some(SlotKind::Short | SlotKind::Registered) | None => self.garbled(from),
             Some(kind) => {
                 if !self.hear(from, header, kind) {
                     self.garbled(from);
@@ -120,73 +118,54 @@ impl Shm {
         }
     }
 
-    /// The caller whose turn it is.
-    #[inline(always)]
-    pub(super) fn next_caller(&mut self) -> u32 {
-        if self.next >= self.callers.len() {
-            self.next = 0;
-        }
-        self.callers[self.next]
-    }
-
     /// Takes a slot that begins no message. Returns true if it makes sense.
     #[inline(never)]
-    pub(super) fn hear(&mut self, from: u32, header: Header, kind: Kind) -> bool {
+    pub(super) fn hear(&mut self, from: u32, header: SlotHeader, kind: SlotKind) -> bool {
         let inward = &mut self.inward[from as usize];
         let (first, second) = (inward.ring.word(0), inward.ring.word(1));
         let makes_sense = match kind {
-            Kind::More => match inward.current {
+            SlotKind::More => match inward.current {
                 Some(index) => self.take_piece(from, index, header),
                 None => false,
             },
-            Kind::Piece => match u32::try_from(first) {
+            SlotKind::Piece => match u32::try_from(first) {
                 Ok(index) => self.take_piece(from, index, header),
                 Err(_) => false,
             },
-            Kind::Ask | Kind::Done => {
+            SlotKind::Ask | SlotKind::Done => {
                 // Before the answer: this side may have the reply buffer by now.
                 self.next_slot(from, None);
                 return match kind {
-                    Kind::Ask => self.hear_ask(from, first, second),
-                    _ => self.hear_done(from, first),
+                    SlotKind::Ask => self
+                        .sending
+                        .hear_ask(from, (first, second), &mut self.events),
+                    _ => self.sending.hear_done(from, first, &mut self.events),
                 };
             }
-            Kind::Short | Kind::Body | Kind::Long | Kind::Registered => false,
+            SlotKind::Short | SlotKind::Body | SlotKind::Long | SlotKind::Registered => false,
         };
         if makes_sense {
-            if kind == Kind::Piece {
+            if kind == SlotKind::Piece {
                 self.inward[from as usize].ring.report_relayed(header);
             }
             self.next_slot(from, Some(header));
         }
-        if makes_sense && kind == Kind::Piece {
+        if makes_sense && kind == SlotKind::Piece {
             self.asking.retain(|&(asked, _)| asked != from);
-            // More of them may wait for room with a sender that computes.
-            self.node
-                .wakeup()
-                .wake_with_ticker(from, self.outward[from as usize].area);
+            self.sending.wake_sender(from);
         }
         makes_sense
     }
 
     /// Frees the current slot. Its sender may wait for room.
     #[inline]
-    pub(super) fn next_slot(&mut self, from: u32, body: Option<Header>) {
+    pub(super) fn next_slot(&mut self, from: u32, body: Option<SlotHeader>) {
         if self.inward[from as usize].ring.take(body) {
-            self.make_room_known(from);
+            self.sending.make_room_known(from);
         }
     }
 
-    /// Wakes a sender that has room again, and may wait for it.
-    #[inline(never)]
-    fn make_room_known(&self, sender: u32) {
-        let outward = &self.outward[sender as usize];
-        self.node
-            .wakeup()
-            .wake(sender, outward.area, outward.must_fence);
-    }
-
-    pub(super) fn take_piece(&mut self, from: u32, index: u32, header: Header) -> bool {
+    pub(super) fn take_piece(&mut self, from: u32, index: u32, header: SlotHeader) -> bool {
         let bytes = header.bytes;
         let message = self
             .incoming
@@ -210,41 +189,13 @@ impl Shm {
         }
         message.come += bytes as u64;
         self.moved += bytes as u64;
-        if header.kind == Kind::More as u8 && message.come == message.len {
+        if header.kind == SlotKind::More as u8 && message.come == message.len {
             self.inward[from as usize].count_eager(message.len);
         }
         if message.come == message.len && !matches!(message.room, Room::Kept(_)) {
             self.finish_receiving(index);
         }
         true
-    }
-
-    pub(super) fn hear_ask(&mut self, from: u32, name: u64, asked: u64) -> bool {
-        let Some((index, asked)) = self.named(from, name).zip(u32::try_from(asked).ok()) else {
-            return false;
-        };
-        let message = self.outgoing.get_mut(index).expect("it has a name");
-        if message.asked.replace(asked).is_some() {
-            return false;
-        }
-        self.outward[from as usize].asked.push_back(index);
-        self.hurry(from);
-        true
-    }
-
-    pub(super) fn hear_done(&mut self, from: u32, name: u64) -> bool {
-        let named = self.named(from, name);
-        if let Some(index) = named {
-            self.finish_sending(index);
-        }
-        named.is_some()
-    }
-
-    /// Finds the outgoing message to `from` that has this name.
-    pub(super) fn named(&self, from: u32, name: u64) -> Option<u32> {
-        let index = u32::try_from(name).ok()?;
-        let message = self.outgoing.get(index)?;
-        (message.to == from && message.is_told && message.asked.is_none()).then_some(index)
     }
 
     /// Completes a message that has come whole.
@@ -255,7 +206,7 @@ impl Shm {
         if let Some(trial) = message.trial {
             inward.end_trial(message.len, trial, &self.clock);
         }
-        self.events.push_back(Event::Arrived(Arrival(index)));
+        self.events.push_back(LinkEvent::Arrived(Arrival(index)));
     }
 
     /// Gives up a local peer that wrote nonsense: nothing that it wrote or will write is reliable.
@@ -263,25 +214,16 @@ impl Shm {
     pub(super) fn garbled(&mut self, from: u32) {
         let inward = &mut self.inward[from as usize];
         inward.current = None;
-        self.callers.retain(|&caller| caller != from);
+        self.callers.remove(from);
         self.copying
             .retain(|(_, copying)| copying.origin.from != from);
-        self.behind.retain(|&to| to != from);
         self.asking.retain(|&(asked, _)| asked != from);
-        let lost = |message: &Inbound| message.from == from;
-        let unfinished: Vec<u32> = places(&self.incoming, lost);
-        let unsent: Vec<u32> = places(&self.outgoing, |message| message.to == from);
+        let unfinished = numbers_of(&self.incoming, |message| message.from == from);
         for &index in &unfinished {
             self.incoming.remove(index);
         }
-        let outgoing = &mut self.outgoing;
-        let token_of = |&index: &u32| outgoing.remove(index).map(|message| message.token);
-        let unsent: Vec<Token> = unsent.iter().filter_map(token_of).collect();
-        self.shared
-            .retain(|&index| self.outgoing.get(index).is_some());
-        let outward = &mut self.outward[from as usize];
-        outward.close();
-        self.events.push_back(Event::Lost(Box::new(Lost {
+        let unsent = self.sending.close(from);
+        self.events.push_back(LinkEvent::Lost(Box::new(Lost {
             peer: self.node.peers()[from as usize],
             address: None,
             unfinished: unfinished.into_iter().map(Arrival).collect(),
@@ -292,17 +234,12 @@ impl Shm {
 }
 
 /// Returns true if a message of `len` bytes can begin with `bytes` in the ring.
-fn makes_sense(kind: Kind, bytes: usize, len: u64) -> bool {
+fn makes_sense(kind: SlotKind, bytes: usize, len: u64) -> bool {
     match kind {
-        Kind::Body => {
+        SlotKind::Body => {
             let is_piece = bytes > 0 && bytes <= PIECE_BYTES && bytes as u64 <= len;
             is_piece && len <= EAGER_REPLY_BYTES as u64
         }
         _ => bytes == 0 && len <= LONGEST_BYTES,
     }
-}
-
-fn places<T>(slab: &Slab<T>, is_one: impl Fn(&T) -> bool) -> Vec<u32> {
-    let ones = slab.iter().filter(|(_, thing)| is_one(thing));
-    ones.map(|(index, _)| index).collect()
 }

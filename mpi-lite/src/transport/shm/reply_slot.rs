@@ -22,7 +22,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::Arc;
 
 use crate::memory::Span;
-use crate::node::segment::{Reply, Slot};
+use crate::node::segment::{Reply, RingSlot};
 
 /// The upper half of the sequence word of pass `number`, behind `slots` slots of the ring. Half of
 /// it each: of the passes two come into question, of the slots as many as the ring has.
@@ -70,7 +70,7 @@ impl ReplySlot {
 
     /// Returns the slot to be written next, if this side has the reply slot.
     #[inline(always)]
-    pub(super) fn slot(&self) -> Option<&'static Slot> {
+    pub(super) fn slot(&self) -> Option<&'static RingSlot> {
         self.is_here().then_some(&self.reply.slot)
     }
 
@@ -91,7 +91,7 @@ impl ReplySlot {
     /// Returns the slot and its header, if the other side has passed the reply slot and `slots`
     /// slots of the ring were written before.
     #[inline(always)]
-    pub(super) fn look(&self, slots: u64) -> Option<(&'static Slot, u32)> {
+    pub(super) fn look(&self, slots: u64) -> Option<(&'static RingSlot, u32)> {
         if self.is_here() {
             return None;
         }
@@ -102,13 +102,13 @@ impl ReplySlot {
     }
 
     #[inline(always)]
-    fn is_reply(&self, slot: &'static Slot) -> bool {
+    fn is_reply(&self, slot: &'static RingSlot) -> bool {
         core::ptr::eq(slot, &self.reply.slot)
     }
 
     /// Ends the use of `slot`. If it is the reply slot, this side has that now. Returns true if so.
     #[inline(always)]
-    pub(super) fn keep(&self, slot: &'static Slot) -> bool {
+    pub(super) fn keep(&self, slot: &'static RingSlot) -> bool {
         let is_reply = self.is_reply(slot);
         if is_reply {
             self.count();

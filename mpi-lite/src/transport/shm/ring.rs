@@ -23,10 +23,10 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::Arc;
 
 use super::reply_slot::ReplySlot;
-pub(super) use super::sequence::Header;
-use super::sequence::{KIND_BITS, Place, sequence};
+pub(super) use super::sequence::SlotHeader;
+use super::sequence::{BodyPlace, KIND_BITS, sequence};
 use crate::memory::Span;
-use crate::node::segment::{BODIES, Pair, REPLY_BUFFER_BYTES, SLOTS, Slot, WORDS};
+use crate::node::segment::{BODIES, Pair, REPLY_BUFFER_BYTES, RingSlot, SLOTS, WORDS};
 
 /// Bytes of a body that fits the slot, behind an envelope of two words.
 pub(super) const INLINE_BYTES: usize = (WORDS - 2) * 8;
@@ -143,7 +143,7 @@ pub(super) struct Producer {
     relay_reach: NonZeroUsize,
     position: Position,
     /// Where the next body of the ring lies.
-    next: Place,
+    next: BodyPlace,
 }
 
 impl Producer {
@@ -155,7 +155,7 @@ impl Producer {
             reach: reach(ranks),
             relay_reach: relay_reach(ranks),
             position: Position::default(),
-            next: Place::Next,
+            next: BodyPlace::Next,
         }
     }
 
@@ -220,7 +220,7 @@ impl Producer {
         if position.bytes_known == position.bytes_at {
             position.bytes_at = next_start(position.bytes_at);
             position.bytes_known = position.bytes_at;
-            self.next = Place::Start;
+            self.next = BodyPlace::Start;
         }
     }
 
@@ -262,10 +262,10 @@ impl Producer {
         let (at, end) = stretch(self.position.bytes_at, bytes);
         self.position.bytes_at = end;
         fill(span(self.pair, at, bytes));
-        let place = core::mem::replace(&mut self.next, Place::Next);
-        let header = Header {
+        let place = core::mem::replace(&mut self.next, BodyPlace::Next);
+        let header = SlotHeader {
             place,
-            ..Header::new(kind, bytes)
+            ..SlotHeader::new(kind, bytes)
         };
         self.push(header, words);
     }
@@ -274,9 +274,9 @@ impl Producer {
     /// for it, and that it is no longer than a piece.
     #[inline(always)]
     pub(super) fn relay<const COUNT: usize>(&mut self, kind: u8, body: Span, words: [u64; COUNT]) {
-        let header = Header {
-            place: Place::Reply,
-            ..Header::new(kind, body.len())
+        let header = SlotHeader {
+            place: BodyPlace::Reply,
+            ..SlotHeader::new(kind, body.len())
         };
         if let Some(room) = self.reply_slot.part(0, body.len()) {
             room.copy_from(body);
@@ -297,9 +297,9 @@ impl Producer {
         words: [u64; COUNT],
         fill: impl FnOnce(Span),
     ) {
-        let header = Header {
-            place: Place::Reply,
-            ..Header::new(kind, bytes)
+        let header = SlotHeader {
+            place: BodyPlace::Reply,
+            ..SlotHeader::new(kind, bytes)
         };
         let room = self.reply_slot.part(at % self.relay_reach, bytes);
         fill(room.unwrap_or(Span::EMPTY));
@@ -320,7 +320,7 @@ impl Producer {
     /// that nobody reads. The reply-slot path and the ring path stay apart to the end: joining them
     /// costs ten instructions.
     #[inline(always)]
-    pub(super) fn push<const COUNT: usize>(&mut self, header: Header, words: [u64; COUNT]) {
+    pub(super) fn push<const COUNT: usize>(&mut self, header: SlotHeader, words: [u64; COUNT]) {
         if let Some(slot) = self.reply_slot.slot() {
             write(slot, words);
             self.reply_slot.pass(self.position.at, header.encode());
@@ -332,7 +332,7 @@ impl Producer {
 
     /// Writes the next slot of the ring.
     #[inline(always)]
-    fn push_to_ring<const COUNT: usize>(&mut self, header: Header, words: [u64; COUNT]) {
+    fn push_to_ring<const COUNT: usize>(&mut self, header: SlotHeader, words: [u64; COUNT]) {
         let slot = &self.pair.slots[self.position.index];
         write(slot, words);
         slot.sequence
@@ -344,7 +344,7 @@ impl Producer {
 
 /// Writes the words of a slot.
 #[inline(always)]
-fn write<const COUNT: usize>(slot: &Slot, words: [u64; COUNT]) {
+fn write<const COUNT: usize>(slot: &RingSlot, words: [u64; COUNT]) {
     const { assert!(COUNT <= WORDS) };
     for (place, word) in slot.words.iter().zip(words) {
         place.store(word, Relaxed);
@@ -393,8 +393,8 @@ fn hand_on_line(line: u64) {
 }
 
 #[inline(always)]
-fn hand_on_slot(slot: &Slot) {
-    const { assert!(size_of::<Slot>() as u64 == LINE) };
+fn hand_on_slot(slot: &RingSlot) {
+    const { assert!(size_of::<RingSlot>() as u64 == LINE) };
     hand_on_line(core::ptr::from_ref(slot).addr() as u64);
 }
 
@@ -408,7 +408,7 @@ pub(super) struct Consumer {
     relay_reach: NonZeroUsize,
     position: Position,
     /// Where `peek` has found something.
-    slot: &'static Slot,
+    slot: &'static RingSlot,
 }
 
 impl Consumer {
@@ -426,7 +426,7 @@ impl Consumer {
 
     /// Returns the header of the next slot, if it is there.
     #[inline(always)]
-    pub(super) fn peek(&mut self) -> Option<Header> {
+    pub(super) fn peek(&mut self) -> Option<SlotHeader> {
         let (slot, header) = self.find()?;
         self.slot = slot;
         Some(header)
@@ -439,16 +439,16 @@ impl Consumer {
     }
 
     #[inline(always)]
-    fn find(&self) -> Option<(&'static Slot, Header)> {
+    fn find(&self) -> Option<(&'static RingSlot, SlotHeader)> {
         let Position { at, index, .. } = self.position;
         let slot = &self.pair.slots[index];
         let word = slot.sequence.load(Acquire);
         // In this order: what went with the reply slot before the slot was written is there by now.
         if let Some((slot, says)) = self.reply_slot.look(at) {
-            return Some((slot, Header::decode(says)));
+            return Some((slot, SlotHeader::decode(says)));
         }
         (word >> KIND_BITS == sequence(at, 0) >> KIND_BITS)
-            .then(|| (slot, Header::decode(word as u32)))
+            .then(|| (slot, SlotHeader::decode(word as u32)))
     }
 
     /// Word `number` of the slot that `peek` has found.
@@ -459,7 +459,7 @@ impl Consumer {
 
     /// The body that belongs to the slot: a piece of a message, `at` bytes behind its start.
     #[inline]
-    pub(super) fn body(&self, header: Header, at: usize) -> Option<Span> {
+    pub(super) fn body(&self, header: SlotHeader, at: usize) -> Option<Span> {
         if header.bytes > PIECE_BYTES {
             return None;
         }
@@ -471,7 +471,7 @@ impl Consumer {
     }
 
     /// Reports to the sender that a piece of a requested message is taken out of the reply buffer.
-    pub(super) fn report_relayed(&mut self, header: Header) {
+    pub(super) fn report_relayed(&mut self, header: SlotHeader) {
         if header.is_relayed() {
             self.position.relayed += header.bytes as u64;
             self.pair
@@ -482,10 +482,10 @@ impl Consumer {
     }
 
     #[inline]
-    fn stretch(&self, header: Header) -> (u64, u64) {
+    fn stretch(&self, header: SlotHeader) -> (u64, u64) {
         let at = self.position.bytes_at;
         stretch(
-            if header.place == Place::Start {
+            if header.place == BodyPlace::Start {
                 next_start(at)
             } else {
                 at
@@ -496,7 +496,7 @@ impl Consumer {
 
     /// Frees the slot, and its body in the ring. Returns true if that was reported to the sender.
     #[inline(always)]
-    pub(super) fn take(&mut self, body: Option<Header>) -> bool {
+    pub(super) fn take(&mut self, body: Option<SlotHeader>) -> bool {
         let body = body.filter(|header| !header.is_relayed());
         if !self.reply_slot.keep(self.slot) {
             hand_on_slot(self.slot);

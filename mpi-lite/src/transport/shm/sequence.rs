@@ -5,19 +5,19 @@ pub(super) const KIND_BITS: u32 = 32;
 
 /// The header of a slot: its kind, and a length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Header {
+pub(super) struct SlotHeader {
     /// One of the kinds of the level above, at most 255.
     pub(super) kind: u8,
     /// Bytes, below 2^22: of what lies in the slot, in the ring of bodies or in the reply buffer.
     pub(super) bytes: usize,
     /// Where the body lies.
-    pub(super) place: Place,
+    pub(super) place: BodyPlace,
 }
 
 /// Where a body lies, as bits of a sequence word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub(super) enum Place {
+pub(super) enum BodyPlace {
     /// In the ring, behind the one before it.
     Next = 0,
     /// At the start of the ring, wherever the one before it ended.
@@ -26,7 +26,7 @@ pub(super) enum Place {
     Reply = 1 << 30,
 }
 
-impl Place {
+impl BodyPlace {
     const BITS: u32 = Self::Start as u32 | Self::Reply as u32;
 
     #[inline(always)]
@@ -41,21 +41,21 @@ impl Place {
     }
 }
 
-impl Header {
+impl SlotHeader {
     /// A slot of this kind with `bytes` bytes.
     #[inline]
     pub(super) const fn new(kind: u8, bytes: usize) -> Self {
         Self {
             kind,
             bytes,
-            place: Place::Next,
+            place: BodyPlace::Next,
         }
     }
 
     /// Returns true if the body lies in the reply buffer.
     #[inline(always)]
     pub(super) fn is_relayed(self) -> bool {
-        self.place == Place::Reply
+        self.place == BodyPlace::Reply
     }
 
     #[inline]
@@ -67,8 +67,8 @@ impl Header {
     pub(super) fn decode(says: u32) -> Self {
         Self {
             kind: says as u8,
-            bytes: ((says & !Place::BITS) >> 8) as usize,
-            place: Place::of(says),
+            bytes: ((says & !BodyPlace::BITS) >> 8) as usize,
+            place: BodyPlace::of(says),
         }
     }
 }

@@ -18,7 +18,7 @@ use super::super::told::{self, Told};
 use super::super::{Arrival, ENVELOPE_BYTES, Landing, Outbound, PeerId, Token, Transport};
 use super::Shm;
 use super::choice::CHOICE_BYTES;
-use super::header::Kind;
+use super::header::SlotKind;
 use super::ring::{REGISTERED_BYTES, reach};
 use super::transfer::Cut;
 use crate::clock::Instant;
@@ -444,7 +444,7 @@ fn a_requested_message_goes_through_the_reply_buffer_from_its_first_byte_on() {
             assert!(!receive(&mut links[from]).1);
         }
         assert!(come == [sent], "round {round}");
-        let pair = links[from].outward[1 - from].pair;
+        let pair = links[from].sending.channel(1 - from as u32).pair;
         let relayed = pair.taken.relayed.load(Relaxed);
         assert_eq!(relayed, (BYTES * (round / 2 + 1)) as u64, "round {round}");
     }
@@ -526,7 +526,7 @@ fn nonsense_in_the_memory_ends_in_a_lost_local_peer_or_in_wrong_bytes_never_out_
             let measured = (CopyAcross::Measured, false);
             let mut links = listening(local_peers_in(&memory(2), 2, measured));
             for (me, end) in links.iter_mut().enumerate() {
-                end.outward[1 - me].reach_nothing();
+                end.sending.channel(1 - me as u32).reach_nothing();
             }
             links
         };
@@ -744,7 +744,7 @@ fn a_short_body_waits_with_its_envelope_and_its_sender_for_the_match() {
 
 #[test]
 fn an_answer_to_a_message_that_was_not_announced_is_nonsense() {
-    for kind in [Kind::Done, Kind::Ask] {
+    for kind in [SlotKind::Done, SlotKind::Ask] {
         let mut links = ends(3, true);
         let mut bodies = vec![[7; 3]; MORE_THAN_FIT];
         for (number, body) in bodies.iter_mut().enumerate() {
@@ -797,9 +797,9 @@ impl LongMessage {
 fn a_turn_copies_a_part_of_a_long_message_and_reports_how_much() {
     let mut message = LongMessage::landed(16 << 20);
     for rank in [0, 1] {
-        let before = message.links[rank].moved;
+        let before = message.links[rank].moved();
         assert!(held(&mut message.links[rank]).is_none());
-        let copied = message.links[rank].moved - before;
+        let copied = message.links[rank].moved() - before;
         assert!((1..=1 << 20).contains(&copied), "{copied} bytes");
     }
 }
@@ -808,7 +808,7 @@ fn a_turn_copies_a_part_of_a_long_message_and_reports_how_much() {
 #[cfg_attr(miri, ignore = "it cannot reach into another process")]
 fn a_receiver_sleeps_until_the_sender_has_copied() {
     let mut message = LongMessage::landed(1 << 20);
-    let transfer = &message.links[0].outward[1].pair.transfers[0];
+    let transfer = &message.links[0].sending.channel(1).pair.transfers[0];
     // The sender has taken all, and was stopped before it had copied anything.
     let chunks = Cut::of(1 << 20).chunks();
     let claims = transfer.claims.swap(u64::from(chunks) << 32, Relaxed);
@@ -833,14 +833,14 @@ fn a_receiver_sleeps_until_the_sender_has_copied() {
 fn a_sender_writes_nothing_to_a_place_for_something_shorter() {
     const BYTES: usize = 1 << 20;
     let mut message = LongMessage::landed(BYTES);
-    let transfer = &message.links[0].outward[1].pair.transfers[0];
+    let transfer = &message.links[0].sending.channel(1).pair.transfers[0];
     // As if its receiver had taken it for another one.
     assert_eq!(transfer.bytes.swap(1000, Relaxed), BYTES as u64);
     assert!(held(&mut message.links[0]).is_none());
-    assert_eq!(message.links[0].moved, 0);
+    assert_eq!(message.links[0].moved(), 0);
     transfer.bytes.store(BYTES as u64, Relaxed);
     assert!(held(&mut message.links[0]).is_none());
-    assert_ne!(message.links[0].moved, 0);
+    assert_ne!(message.links[0].moved(), 0);
 }
 
 #[test]
@@ -937,7 +937,12 @@ fn nonsense_is_not_taken_at_once() {
         send(&mut links[0], 1, 1, &mut first);
         assert_eq!(taken(&mut links[1], &mut [0]), Some(1));
         let words = [0, 0, says as u64];
-        assert!(links[0].outward[1].push_slot(Kind::Body.header(bytes), words));
+        assert!(
+            links[0]
+                .sending
+                .channel(1)
+                .push_slot(SlotKind::Body.header(bytes), words)
+        );
         let mut place = vec![0; 2 * EAGER_BYTES];
         assert_eq!(taken(&mut links[1], &mut place), None, "{bytes} of {says}");
         assert!(place.iter().all(|&byte| byte == 0));

@@ -17,13 +17,13 @@ pub(super) struct Coming {
     pub(super) len: u64,
     /// Bytes of the body that are here.
     pub(super) here: u64,
-    pub(super) place: Place,
+    pub(super) place: Destination,
     /// The sender's name for the message, if it waits for an answer.
     pub(super) answer: u32,
 }
 
 #[derive(Debug)]
-pub(super) enum Place {
+pub(super) enum Destination {
     /// The body is with its sender, who has asked.
     Asked,
     /// The body goes here.

@@ -1,10 +1,10 @@
 //! Messages on their way in.
 
-use super::coming::{Coming, Garbled, Place};
-use super::record::{HEADER_BYTES, Header, Kind, NOBODY};
+use super::coming::{Coming, Destination, Garbled};
+use super::record::{HEADER_BYTES, NOBODY, RecordHeader, RecordKind};
 use super::{ChannelId, Streams};
 use crate::memory::Span;
-use crate::transport::sink::Event;
+use crate::transport::sink::LinkEvent;
 use crate::transport::{Arrival, Incoming, Landing, PeerId, Sink};
 
 /// Bodies from this length on are worth a read of their own.
@@ -35,9 +35,10 @@ impl Streams {
             let Some((head, body)) = bytes[taken..].split_first_chunk::<HEADER_BYTES>() else {
                 return Ok(taken);
             };
-            let header = Header::decode(head).ok_or(Garbled)?;
+            let header = RecordHeader::decode(head).ok_or(Garbled)?;
             let bytes = match header.kind {
-                Kind::Short | Kind::Ask => match self.announce(on, &header, body, sink) {
+                RecordKind::Short | RecordKind::Ask => match self.announce(on, &header, body, sink)
+                {
                     Some(bytes) => bytes,
                     None => return Ok(taken),
                 },
@@ -55,9 +56,9 @@ impl Streams {
         let bytes = &bytes[..bytes.len().min(usize::try_from(left).unwrap_or(usize::MAX))];
         let coming = self.arrivals.get_mut(arrival.0).expect(NAMED);
         match &mut coming.place {
-            Place::Into(area) => area.write(coming.here as usize, bytes),
-            Place::Kept(kept) => kept.extend_from_slice(bytes),
-            Place::Asked => {}
+            Destination::Into(area) => area.write(coming.here as usize, bytes),
+            Destination::Kept(kept) => kept.extend_from_slice(bytes),
+            Destination::Asked => {}
         }
         self.note_body(on, bytes.len());
         bytes.len()
@@ -72,9 +73,9 @@ impl Streams {
         self.channel_mut(on).body = (left > 0).then_some((arrival, left));
         let coming = self.arrivals.get_mut(arrival.0).expect(NAMED);
         coming.here += bytes as u64;
-        if left == 0 && matches!(coming.place, Place::Into(_)) {
+        if left == 0 && matches!(coming.place, Destination::Into(_)) {
             self.finish(arrival);
-            self.events.push_back(Event::Arrived(arrival));
+            self.events.push_back(LinkEvent::Arrived(arrival));
         }
     }
 
@@ -83,7 +84,7 @@ impl Streams {
     pub(crate) fn place(&self, on: ChannelId) -> Option<Span> {
         let (arrival, left) = self.channel(on).body.filter(|it| it.1 >= PLACED_LEAST)?;
         let coming = self.arrivals.get(arrival.0)?;
-        let Place::Into(area) = &coming.place else {
+        let Destination::Into(area) = &coming.place else {
             return None;
         };
         let place = area.span()?.part(coming.here as usize, left as usize);
@@ -100,7 +101,7 @@ impl Streams {
     fn announce(
         &mut self,
         on: ChannelId,
-        header: &Header,
+        header: &RecordHeader,
         body: &[u8],
         sink: &mut impl Sink,
     ) -> Option<usize> {
@@ -110,16 +111,16 @@ impl Streams {
         if !sink.wants_more() || !self.is_in_order(from, header, sink) {
             return None;
         }
-        let is_short = header.kind == Kind::Short;
+        let is_short = header.kind == RecordKind::Short;
         let is_whole = is_short && body.len() as u64 >= header.len;
         let arrival = Arrival(self.arrivals.insert(Coming {
             channel: on,
             len: header.len,
             here: 0,
             place: if is_short {
-                Place::Kept(Vec::new())
+                Destination::Kept(Vec::new())
             } else {
-                Place::Asked
+                Destination::Asked
             },
             answer: header.own,
         }));
@@ -152,7 +153,7 @@ impl Streams {
                 area.write(0, body);
                 self.finish(arrival);
             }
-            Landing::Later => coming.place = Place::Kept(body.to_vec()),
+            Landing::Later => coming.place = Destination::Kept(body.to_vec()),
         }
     }
 
@@ -161,7 +162,7 @@ impl Streams {
     fn finish(&mut self, arrival: Arrival) {
         let coming = self.arrivals.remove(arrival.0).expect(NAMED);
         if coming.answer != NOBODY {
-            self.control(coming.channel, Kind::Matched, NOBODY, coming.answer);
+            self.control(coming.channel, RecordKind::Matched, NOBODY, coming.answer);
         }
     }
 
@@ -175,14 +176,14 @@ impl Streams {
             return false;
         };
         let (channel, answer) = (coming.channel, coming.answer);
-        match core::mem::replace(&mut coming.place, Place::Into(area.clone())) {
-            Place::Asked => {
+        match core::mem::replace(&mut coming.place, Destination::Into(area.clone())) {
+            Destination::Asked => {
                 coming.answer = NOBODY;
-                self.control(channel, Kind::Clear, arrival.0, answer);
+                self.control(channel, RecordKind::Clear, arrival.0, answer);
                 return false;
             }
-            Place::Kept(kept) => area.write(0, &*kept),
-            Place::Into(_) => unreachable!("the engine lands a message once"),
+            Destination::Kept(kept) => area.write(0, &*kept),
+            Destination::Into(_) => unreachable!("the engine lands a message once"),
         }
         if coming.here == coming.len {
             self.finish(arrival);
@@ -192,7 +193,7 @@ impl Streams {
     }
 
     /// Returns true if a message of `from` may be announced now, and notes that it is.
-    fn is_in_order(&mut self, from: PeerId, header: &Header, sink: &impl Sink) -> bool {
+    fn is_in_order(&mut self, from: PeerId, header: &RecordHeader, sink: &impl Sink) -> bool {
         let peer = &mut self.peers[from.0 as usize];
         if header.order != peer.announced {
             let may_overtake = sink.may_overtake(from, &header.envelope);

@@ -30,12 +30,12 @@ use std::net::SocketAddr;
 
 pub(crate) use channel::ChannelId;
 use channel::{Channel, Record};
-use coming::{Coming, Place};
+use coming::{Coming, Destination};
 pub(crate) use coming::{GARBLED, Garbled};
 pub(crate) use record::HEADER_BYTES;
-use record::{Header, Kind, NOBODY};
+use record::{NOBODY, RecordHeader, RecordKind};
 
-use super::sink::Event;
+use super::sink::LinkEvent;
 use super::{Arrival, Lost, Outbound, PeerId, Refusal, Sink, Tallies, Token};
 use crate::counters;
 use crate::data::Area;
@@ -52,11 +52,11 @@ pub(crate) struct Streams {
     keys: BTreeMap<(PeerId, u32), ChannelId>,
     /// Streams that had nothing to be written and got something.
     begun: Vec<ChannelId>,
-    peers: Vec<Peer>,
+    peers: Vec<PeerChannels>,
     /// Messages to others that wait for an answer.
     sends: Slab<Waiting>,
     arrivals: Slab<Coming>,
-    events: VecDeque<Event>,
+    events: VecDeque<LinkEvent>,
     /// This process asks others to keep bodies back.
     pushes_back: bool,
     /// Records that are not yet with their carriers.
@@ -65,7 +65,7 @@ pub(crate) struct Streams {
 }
 
 #[derive(Debug, Default)]
-struct Peer {
+struct PeerChannels {
     channels: Vec<ChannelId>,
     /// Messages sent to it, and messages announced from it without a gap.
     sent: u32,
@@ -95,7 +95,7 @@ impl Streams {
             channels: Slab::default(),
             keys: BTreeMap::new(),
             begun: Vec::new(),
-            peers: (0..nodes).map(|_| Peer::default()).collect(),
+            peers: (0..nodes).map(|_| PeerChannels::default()).collect(),
             sends: Slab::default(),
             arrivals: Slab::default(),
             events: VecDeque::new(),
@@ -133,7 +133,7 @@ impl Streams {
         let channels = &mut self.peers[peer.0 as usize].channels;
         channels.push(ChannelId(index));
         if self.pushes_back && channels.len() == 1 {
-            self.control(ChannelId(index), Kind::Hold, 0, 0);
+            self.control(ChannelId(index), RecordKind::Hold, 0, 0);
         }
         ChannelId(index)
     }
@@ -166,8 +166,12 @@ impl Streams {
         } else {
             NOBODY
         };
-        let header = Header {
-            kind: if must_ask { Kind::Ask } else { Kind::Short },
+        let header = RecordHeader {
+            kind: if must_ask {
+                RecordKind::Ask
+            } else {
+                RecordKind::Short
+            },
             own,
             receiver: NOBODY,
             order,
@@ -252,7 +256,7 @@ impl Streams {
             let record = channel.queue.pop_front();
             self.queued -= 1;
             if let Some(token) = record.and_then(|record| record.token) {
-                self.events.push_back(Event::Sent(token));
+                self.events.push_back(LinkEvent::Sent(token));
             }
         }
     }
@@ -275,13 +279,13 @@ impl Streams {
     }
 
     /// Does what a record without a message asks for, or begins the body that it announces.
-    fn obey(&mut self, on: ChannelId, header: &Header) -> Result<(), Garbled> {
+    fn obey(&mut self, on: ChannelId, header: &RecordHeader) -> Result<(), Garbled> {
         let from = self.channel(on).peer;
         match header.kind {
-            Kind::Clear => {
+            RecordKind::Clear => {
                 let waiting = self.answered(from, header.receiver)?;
                 let body = waiting.body.ok_or(Garbled)?;
-                let mut long = Header::bare(Kind::Long, NOBODY, header.own);
+                let mut long = RecordHeader::bare(RecordKind::Long, NOBODY, header.own);
                 long.len = body.len();
                 let record = Record {
                     header: long.encode(),
@@ -290,27 +294,27 @@ impl Streams {
                 };
                 self.enqueue(waiting.channel, record);
             }
-            Kind::Matched => {
+            RecordKind::Matched => {
                 let waiting = self.answered(from, header.receiver)?;
                 if waiting.body.is_some() {
                     return Err(Garbled);
                 }
-                self.events.push_back(Event::Sent(waiting.token));
+                self.events.push_back(LinkEvent::Sent(waiting.token));
             }
-            Kind::Long => {
+            RecordKind::Long => {
                 let coming = self.arrivals.get(header.receiver).ok_or(Garbled)?;
                 let is_its = self.channel(coming.channel).peer == from
                     && coming.len == header.len
                     && coming.here == 0
-                    && matches!(coming.place, Place::Into(_));
+                    && matches!(coming.place, Destination::Into(_));
                 if !is_its {
                     return Err(Garbled);
                 }
                 self.channel_mut(on).body = Some((Arrival(header.receiver), header.len));
             }
-            Kind::Hold => self.peers[from.0 as usize].holds = true,
-            Kind::Release => self.peers[from.0 as usize].holds = false,
-            Kind::Short | Kind::Ask => {}
+            RecordKind::Hold => self.peers[from.0 as usize].holds = true,
+            RecordKind::Release => self.peers[from.0 as usize].holds = false,
+            RecordKind::Short | RecordKind::Ask => {}
         }
         Ok(())
     }
@@ -325,7 +329,7 @@ impl Streams {
     }
 
     /// Queues a record without a body, in front of all that has not begun: it overtakes messages.
-    fn control(&mut self, on: ChannelId, kind: Kind, own: u32, receiver: u32) {
+    fn control(&mut self, on: ChannelId, kind: RecordKind, own: u32, receiver: u32) {
         let Some(channel) = self.channels.get_mut(on.0) else {
             return;
         };
@@ -333,11 +337,11 @@ impl Streams {
             return;
         }
         let record = Record {
-            header: Header::bare(kind, own, receiver).encode(),
+            header: RecordHeader::bare(kind, own, receiver).encode(),
             body: Area::EMPTY,
             token: None,
         };
-        let is_control = |it: &Record| it.header[0] > Kind::Ask as u8 && it.body.is_empty();
+        let is_control = |it: &Record| it.header[0] > RecordKind::Ask as u8 && it.body.is_empty();
         let begun = usize::from(channel.taken > 0 || !channel.staged.is_empty());
         let waiting = channel.queue.iter().skip(begun);
         let place = begun + waiting.take_while(|it| is_control(it)).count();
@@ -368,8 +372,12 @@ impl Streams {
     /// Asks all peers to announce each body (`away`), or no longer.
     pub(crate) fn push_back(&mut self, away: bool) {
         self.pushes_back = away;
-        let kind = if away { Kind::Hold } else { Kind::Release };
-        let first = |peer: &Peer| peer.channels.first().copied();
+        let kind = if away {
+            RecordKind::Hold
+        } else {
+            RecordKind::Release
+        };
+        let first = |peer: &PeerChannels| peer.channels.first().copied();
         for channel in self.peers.iter().filter_map(first).collect::<Vec<_>>() {
             self.control(channel, kind, NOBODY, NOBODY);
         }
@@ -408,7 +416,7 @@ impl Streams {
         let is_cut = |coming: &Coming| is_its(coming.channel) && coming.here < coming.len;
         let cut = extract(&mut self.arrivals, is_cut);
         let unfinished = cut.into_iter().map(|(name, _)| Arrival(name)).collect();
-        self.events.push_back(Event::Lost(Box::new(Lost {
+        self.events.push_back(LinkEvent::Lost(Box::new(Lost {
             peer,
             address,
             unfinished,

@@ -32,7 +32,7 @@ pub(super) const NOBODY: u32 = u32::MAX;
 
 /// What a record is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum RecordKind {
     Short,
     Ask,
     Clear,
@@ -42,20 +42,20 @@ pub(super) enum Kind {
     Release,
 }
 
-const KINDS: [Kind; 7] = [
-    Kind::Short,
-    Kind::Ask,
-    Kind::Clear,
-    Kind::Long,
-    Kind::Matched,
-    Kind::Hold,
-    Kind::Release,
+const KINDS: [RecordKind; 7] = [
+    RecordKind::Short,
+    RecordKind::Ask,
+    RecordKind::Clear,
+    RecordKind::Long,
+    RecordKind::Matched,
+    RecordKind::Hold,
+    RecordKind::Release,
 ];
 
 /// The header of a record; see [the module](self).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Header {
-    pub(super) kind: Kind,
+pub(super) struct RecordHeader {
+    pub(super) kind: RecordKind,
     pub(super) own: u32,
     pub(super) receiver: u32,
     pub(super) order: u32,
@@ -63,9 +63,9 @@ pub(super) struct Header {
     pub(super) envelope: EnvelopeBytes,
 }
 
-impl Header {
+impl RecordHeader {
     /// A record without a body.
-    pub(super) fn bare(kind: Kind, own: u32, receiver: u32) -> Self {
+    pub(super) fn bare(kind: RecordKind, own: u32, receiver: u32) -> Self {
         Self {
             kind,
             own,
@@ -112,7 +112,7 @@ mod tests {
     fn a_header_is_read_as_it_was_written() {
         for (number, kind) in (0..).zip(KINDS) {
             assert_eq!(kind as u8, number);
-            let header = Header {
+            let header = RecordHeader {
                 kind,
                 own: 1,
                 receiver: 0x0203_0405,
@@ -120,14 +120,14 @@ mod tests {
                 len: 0x0102_0304_0506_0708,
                 envelope: [9; ENVELOPE_BYTES],
             };
-            assert_eq!(Header::decode(&header.encode()), Some(header));
+            assert_eq!(RecordHeader::decode(&header.encode()), Some(header));
         }
     }
 
     #[test]
     fn an_unknown_kind_is_no_header() {
-        let mut bytes = Header::bare(Kind::Hold, 0, 0).encode();
+        let mut bytes = RecordHeader::bare(RecordKind::Hold, 0, 0).encode();
         bytes[0] = 7;
-        assert_eq!(Header::decode(&bytes), None);
+        assert_eq!(RecordHeader::decode(&bytes), None);
     }
 }

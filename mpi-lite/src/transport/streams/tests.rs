@@ -295,9 +295,9 @@ fn nonsense_is_refused() {
     let mut pair = pair(1, 100);
     let on = pair.channels[0];
     let headers = [
-        Header::bare(Kind::Clear, 0, 5),
-        Header::bare(Kind::Matched, 0, 5),
-        Header::bare(Kind::Long, 0, 5),
+        RecordHeader::bare(RecordKind::Clear, 0, 5),
+        RecordHeader::bare(RecordKind::Matched, 0, 5),
+        RecordHeader::bare(RecordKind::Long, 0, 5),
     ];
     for header in headers {
         let fed = pair.ends[0].feed(on, &header.encode(), &mut pair.sinks[0]);

@@ -16,14 +16,14 @@ pub(super) struct Door {
     pub(super) socket: Socket,
     /// It is closed then; `None`: its line says when.
     pub(super) deadline: Option<Instant>,
-    stage: Stage,
+    stage: HandshakeStage,
     /// Bytes of the message that is awaited, as far as they are here.
     bytes: [u8; CLAIM_BYTES],
     here: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Stage {
+enum HandshakeStage {
     /// This process has accepted it, and waits for a claim.
     Asked { challenge: Nonce },
     /// This process connects for a line, and waits for the challenge.
@@ -71,17 +71,17 @@ impl Door {
         send(&socket, &Challenge::Nonce(challenge).encode())?;
         Ok(Self::new(
             socket,
-            Stage::Asked { challenge },
+            HandshakeStage::Asked { challenge },
             Some(deadline),
         ))
     }
 
     /// The door of a connection that this process has begun, for a line.
     pub(super) fn begun(socket: Socket, line: u32) -> Self {
-        Self::new(socket, Stage::Connecting { line }, None)
+        Self::new(socket, HandshakeStage::Connecting { line }, None)
     }
 
-    fn new(socket: Socket, stage: Stage, deadline: Option<Instant>) -> Self {
+    fn new(socket: Socket, stage: HandshakeStage, deadline: Option<Instant>) -> Self {
         Self {
             socket,
             deadline,
@@ -94,8 +94,10 @@ impl Door {
     /// The line that it was begun for.
     pub(super) fn line(&self) -> Option<u32> {
         match self.stage {
-            Stage::Asked { .. } => None,
-            Stage::Connecting { line } | Stage::Claimed { line, .. } => Some(line),
+            HandshakeStage::Asked { .. } => None,
+            HandshakeStage::Connecting { line } | HandshakeStage::Claimed { line, .. } => {
+                Some(line)
+            }
         }
     }
 
@@ -107,9 +109,9 @@ impl Door {
         pass: impl FnOnce() -> Option<Pass>,
     ) -> Step {
         let awaited = match self.stage {
-            Stage::Asked { .. } => CLAIM_BYTES,
-            Stage::Connecting { .. } => CHALLENGE_BYTES,
-            Stage::Claimed { .. } => VERDICT_BYTES,
+            HandshakeStage::Asked { .. } => CLAIM_BYTES,
+            HandshakeStage::Connecting { .. } => CHALLENGE_BYTES,
+            HandshakeStage::Claimed { .. } => VERDICT_BYTES,
         };
         match self.fill(awaited) {
             Ok(true) => {}
@@ -119,13 +121,13 @@ impl Door {
         self.here = 0;
         let bytes = &self.bytes[..awaited];
         match self.stage {
-            Stage::Asked { challenge } => prover
+            HandshakeStage::Asked { challenge } => prover
                 .check_claim(me, &challenge, bytes)
                 .map_or(Step::Foreign, Step::Claim),
-            Stage::Claimed { claim, .. } => prover
+            HandshakeStage::Claimed { claim, .. } => prover
                 .check_verdict(&claim, bytes)
                 .map_or(Step::Foreign, Step::Verdict),
-            Stage::Connecting { line } => match (Challenge::decode(bytes), pass()) {
+            HandshakeStage::Connecting { line } => match (Challenge::decode(bytes), pass()) {
                 (Some(Challenge::Nonce(challenge)), Some(pass)) => {
                     self.claim(prover, line, challenge, &pass)
                 }
@@ -143,7 +145,7 @@ impl Door {
             challenge,
             answer: pass.nonce,
         };
-        self.stage = Stage::Claimed { line, claim };
+        self.stage = HandshakeStage::Claimed { line, claim };
         match send(&self.socket, &prover.claim(&claim)) {
             Ok(()) => Step::Waits,
             Err(error) => Step::Failed(error),

@@ -31,7 +31,7 @@ pub(super) struct Line {
     /// The channel key.
     pub(super) key: u32,
     pub(super) stream: ChannelId,
-    pub(super) state: State,
+    pub(super) state: LineState,
     /// Bytes that have come and that the stream has not taken.
     pub(super) rest: Rest,
     /// It is in the list of lines that may have something to write.
@@ -42,7 +42,7 @@ pub(super) struct Line {
 
 /// How far a line is.
 #[derive(Debug)]
-pub(super) enum State {
+pub(super) enum LineState {
     /// There is no connection yet.
     Opening(Opening),
     /// There is one.

@@ -22,6 +22,7 @@
 
 mod card;
 mod door;
+mod doors;
 mod line;
 mod moving;
 mod opening;
@@ -37,14 +38,14 @@ mod words;
 use core::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use socket2::Socket;
 
 pub use card::Card;
-use door::Door;
-use line::{Line, State};
+use doors::Doors;
+use line::{Line, LineState};
 use poller::{Interest, Poller, Source};
 use proof::{KEY_BYTES, Prover};
 
@@ -57,7 +58,6 @@ use crate::clock::{Clock, Instant};
 use crate::config::{Secure, Settings};
 use crate::counters::Connections;
 use crate::machine::cannot;
-use crate::slab::Slab;
 
 /// Bodies up to this are sent without asking the receiver. Source: the thesis, 3.1.3.
 const SHORT_MOST: u64 = 65_536;
@@ -160,13 +160,8 @@ impl Bound {
             now: clock.now(),
             clock,
             streams: Streams::new(nodes, SHORT_MOST),
-            listener: self.listener,
             poller: self.poller,
-            listens: true,
-            listen_at: None,
-            has_warned: false,
-            spare: socket::spare().ok(),
-            doors: Slab::default(),
+            doors: Doors::new(self.listener),
             lines: Vec::new(),
             open_lines: 0,
             by_name: BTreeMap::new(),
@@ -197,18 +192,9 @@ pub struct Tcp {
     /// The time of the last turn.
     now: Instant,
     streams: Streams,
-    listener: Socket,
     poller: Poller,
-    /// New connections are accepted.
-    listens: bool,
-    /// When they are accepted again.
-    listen_at: Option<Instant>,
-    /// The user knows that there is no descriptor left.
-    has_warned: bool,
-    /// A descriptor for the moment when there is no other.
-    spare: Option<OwnedFd>,
-    /// Connections in their handshakes.
-    doors: Slab<Door>,
+    /// Connections in their handshakes, and the socket that accepts them.
+    doors: Doors,
     lines: Vec<Line>,
     open_lines: usize,
     /// The lines by peer and channel key.
@@ -235,7 +221,10 @@ impl Tcp {
     /// What was counted.
     #[must_use]
     pub fn counters(&self) -> Connections {
-        self.counters.clone()
+        Connections {
+            refused: self.doors.refused(),
+            ..self.counters.clone()
+        }
     }
 
     /// Adds to `tallies` what it has counted.
@@ -295,7 +284,7 @@ impl Tcp {
             return None;
         }
         match &self.lines[0].state {
-            State::Open(connection) if !connection.is_blocked => Some(0),
+            LineState::Open(connection) if !connection.is_blocked => Some(0),
             _ => None,
         }
     }
@@ -322,7 +311,7 @@ impl Transport for Tcp {
             return Err(Refusal::Lost);
         }
         let index = self.line_to(to, key);
-        if let State::Closed(reason) = &self.lines[index as usize].state {
+        if let LineState::Closed(reason) = &self.lines[index as usize].state {
             // It left when nothing was on its way, or this process has no descriptor.
             let reason = reason.clone();
             self.interrupt(index, reason);
@@ -386,8 +375,8 @@ impl Transport for Tcp {
 
     fn is_quiet(&self) -> bool {
         let has_unacked = |line: &Line| match &line.state {
-            State::Open(connection) => unacked::has_unacked(&connection.socket),
-            State::Opening(_) | State::Closed(_) | State::Broken(..) => false,
+            LineState::Open(connection) => unacked::has_unacked(&connection.socket),
+            LineState::Opening(_) | LineState::Closed(_) | LineState::Broken(..) => false,
         };
         if !self.streams.is_quiet() {
             return false;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use socket2::Socket;
 
-use super::line::{Connection, Line, State};
+use super::line::{Connection, Line, LineState};
 use super::poller::{Interest, Source};
 use super::{LAUNCHER_TIME, ROOM_BYTES, Tcp, words};
 use crate::memory::Span;
@@ -84,7 +84,7 @@ impl Tcp {
     /// Returns false if there is nothing to write, or no way to write it now.
     fn write_once(&mut self, index: u32) -> io::Result<bool> {
         let line = &self.lines[index as usize];
-        let State::Open(connection) = &line.state else {
+        let LineState::Open(connection) = &line.state else {
             self.discard(index);
             return Ok(false);
         };
@@ -110,7 +110,7 @@ impl Tcp {
     /// Drops what a stream has for a peer that has closed its connection in order: answers at most.
     fn discard(&mut self, index: u32) {
         let line = &self.lines[index as usize];
-        while matches!(line.state, State::Closed(_)) && self.streams.has_output(line.stream) {
+        while matches!(line.state, LineState::Closed(_)) && self.streams.has_output(line.stream) {
             let mut vectors = Vec::with_capacity(VECTORS);
             self.streams.gather(line.stream, CALL_BYTES, &mut vectors);
             let bytes = vectors.iter().map(|part| part.len()).sum();
@@ -120,7 +120,7 @@ impl Tcp {
 
     /// Notes that the system has no room for more bytes of a line (`is_blocked`), or has room.
     pub(super) fn block(&mut self, index: u32, is_blocked: bool) {
-        if let State::Open(connection) = &mut self.lines[index as usize].state {
+        if let LineState::Open(connection) = &mut self.lines[index as usize].state {
             connection.is_blocked = is_blocked;
         }
         self.watch(index, None);
@@ -129,7 +129,7 @@ impl Tcp {
     /// Has the system report what matters of a line. `reads`: whether bytes that come do, from now
     /// on.
     pub(super) fn watch(&mut self, index: u32, reads: Option<bool>) {
-        let State::Open(connection) = &mut self.lines[index as usize].state else {
+        let LineState::Open(connection) = &mut self.lines[index as usize].state else {
             return;
         };
         let wanted = Interest {
@@ -161,7 +161,7 @@ impl Tcp {
         let mut has_moved = false;
         for _ in 0..READS_MOST {
             let line = &self.lines[index as usize];
-            let State::Open(connection) = &line.state else {
+            let LineState::Open(connection) = &line.state else {
                 return has_moved;
             };
             let place = self.streams.place(line.stream);
@@ -295,19 +295,19 @@ impl Tcp {
     pub(super) fn interrupt_for(&mut self, wait: Duration, index: u32, reason: Cow<'static, str>) {
         self.close(index, reason.clone());
         let lost_at = self.clock.now().plus(wait);
-        self.lines[index as usize].state = State::Broken(lost_at, reason);
+        self.lines[index as usize].state = LineState::Broken(lost_at, reason);
         self.broken.push(index);
     }
 
     /// Closes the connection of a line.
     pub(super) fn close(&mut self, index: u32, reason: Cow<'static, str>) {
         let line = &mut self.lines[index as usize];
-        if let State::Open(Connection { socket, .. }) = &line.state {
+        if let LineState::Open(Connection { socket, .. }) = &line.state {
             self.poller.remove(socket);
             self.open_lines -= 1;
         }
         line.rest.clear();
-        line.state = State::Closed(reason);
+        line.state = LineState::Closed(reason);
         if core::mem::take(&mut line.is_held) {
             self.held.retain(|&held| held != index);
         }

@@ -5,28 +5,17 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use super::door::{Door, Pass, Step, turn_away};
-use super::line::{Connection, Line, Opening, Rest, State};
+use super::door::{Door, Pass, Step};
+use super::doors::PROOF_TIME;
+use super::line::{Connection, Line, LineState, Opening, Rest};
 use super::poller::{Interest, Source};
 use super::proof::{Claim, Verdict, draw};
 use super::{Tcp, socket, words};
 use crate::clock::Instant;
 use crate::transport::{Hindrance, PeerId, Sink, Unheard};
 
-/// How long a connection may take to prove itself.
-const PROOF_TIME: Duration = Duration::from_secs(5);
-
-/// The most connections that have not proved themselves.
-const UNPROVEN_MOST: usize = 64;
-
-/// The most connections that are accepted in one turn.
-const ACCEPTS_MOST: usize = 16;
-
 /// How often a peer may close a new connection before it has proved itself.
 const TRIES_MOST: u32 = 10;
-
-/// How long this process does not listen after it had no descriptor left.
-const FULL_PAUSE: Duration = Duration::from_millis(100);
 
 impl Tcp {
     /// The line of a channel to a peer; a new one begins to connect.
@@ -50,7 +39,7 @@ impl Tcp {
             peer,
             key,
             stream: self.streams.channel_to(peer, key),
-            state: State::Opening(Opening::new(now)),
+            state: LineState::Opening(Opening::new(now)),
             rest: Rest::default(),
             is_listed: false,
             is_held: false,
@@ -62,8 +51,8 @@ impl Tcp {
 
     fn opening_of(&mut self, index: u32) -> Option<&mut Opening> {
         match &mut self.lines[index as usize].state {
-            State::Opening(opening) => Some(opening),
-            State::Open(_) | State::Closed(_) | State::Broken(..) => None,
+            LineState::Opening(opening) => Some(opening),
+            LineState::Open(_) | LineState::Closed(_) | LineState::Broken(..) => None,
         }
     }
 
@@ -77,30 +66,12 @@ impl Tcp {
         opening.tries += 1;
         let door = socket::connect(address, self.lost_after)
             .map(|socket| Door::begun(socket, index))
-            .and_then(|door| self.add_door(door));
+            .and_then(|door| self.doors.add(&self.poller, door));
         match (door, self.opening_of(index)) {
             (Ok(door), Some(opening)) => opening.door = Some(door),
             (Err(error), _) => self.fail(index, &error, now),
             (Ok(_), None) => {}
         }
-    }
-
-    fn add_door(&mut self, door: Door) -> io::Result<u32> {
-        let index = self.doors.insert(door);
-        let door = self.doors.get(index).expect("it was just put there");
-        let source = Source::Door(index);
-        let added = self.poller.add(&door.socket, source, Interest::READS);
-        if let Err(error) = added {
-            self.doors.discard(index);
-            return Err(error);
-        }
-        Ok(index)
-    }
-
-    fn remove_door(&mut self, index: u32) -> Option<Door> {
-        let door = self.doors.remove(index)?;
-        self.poller.remove(&door.socket);
-        Some(door)
     }
 
     /// The attempt to connect a line has failed.
@@ -129,67 +100,15 @@ impl Tcp {
 
     /// Accepts what has come, a few at a time.
     pub(super) fn accept(&mut self, now: Instant) {
-        for _ in 0..ACCEPTS_MOST {
-            if self.unproven() >= UNPROVEN_MOST {
-                self.listen(false);
-                return;
-            }
-            match socket::accept(&self.listener, self.lost_after) {
-                Ok(socket) => {
-                    let deadline = now.plus(PROOF_TIME);
-                    let door = draw()
-                        .map_err(io::Error::other)
-                        .and_then(|nonce| Door::accepted(socket, nonce, deadline))
-                        .and_then(|door| self.add_door(door));
-                    self.counters.refused += u64::from(door.is_err());
-                }
-                Err(error) if socket::is_full(&error) => return self.turn_away(&error, now),
-                // One that has ended already; anything else passes, too.
-                Err(error) if error.kind() != io::ErrorKind::WouldBlock => {}
-                Err(_) => return,
-            }
-        }
-    }
-
-    /// Connections that have not proved themselves.
-    pub(super) fn unproven(&self) -> usize {
-        self.doors
-            .iter()
-            .filter(|(_, door)| door.line().is_none())
-            .count()
-    }
-
-    /// Turns a connector away with the descriptor that is kept for that.
-    #[cold]
-    fn turn_away(&mut self, error: &io::Error, now: Instant) {
-        if !core::mem::replace(&mut self.has_warned, true) {
+        let warn = |error: &io::Error| {
             let why = words::of_full(error, self.open_lines, self.is_per_channel);
             eprintln!(
                 "mpi-lite: process {}: cannot accept a connection: {why}",
                 self.me.0
             );
-        }
-        drop(self.spare.take());
-        if let Ok(socket) = socket::accept(&self.listener, None) {
-            turn_away(&socket);
-            self.counters.refused += 1;
-        }
-        self.spare = socket::spare().ok();
-        self.listen(false);
-        self.listen_at = Some(now.plus(FULL_PAUSE));
-    }
-
-    /// Watches the socket that listens, or leaves new connections to the system for a while.
-    fn listen(&mut self, listens: bool) {
-        if core::mem::replace(&mut self.listens, listens) != listens {
-            let interest = if listens {
-                Interest::READS
-            } else {
-                Interest::NONE
-            };
-            self.poller
-                .change(&self.listener, Source::Listener, interest);
-        }
+        };
+        let context = (now, self.lost_after);
+        self.doors.accept(&self.poller, context, warn);
     }
 
     /// Reads what has come on a connection in its handshake.
@@ -213,14 +132,8 @@ impl Tcp {
             (Step::Waits, _) => {}
             (Step::Claim(claim), _) => self.judge(index, &claim),
             (step, Some(line)) => self.conclude(index, line, step, now),
-            (_, None) => self.refuse(index),
+            (_, None) => self.doors.refuse(&self.poller, index),
         }
-    }
-
-    /// Closes a connection that has not proved itself.
-    fn refuse(&mut self, index: u32) {
-        self.counters.refused += 1;
-        self.remove_door(index);
     }
 
     /// Decides about a connection whose connector has proved itself.
@@ -233,20 +146,22 @@ impl Tcp {
             && peer != self.me
             && (self.is_per_channel || key == 0);
         if !is_expected || self.streams.is_lost(peer) {
-            return self.refuse(index);
+            return self.doors.refuse(&self.poller, index);
         }
         let line = self.by_name.get(&(peer, key)).copied();
         let verdict = match line.map(|line| &self.lines[line as usize].state) {
             None => Verdict::Accepted,
-            Some(State::Opening(opening)) if self.me < peer && opening.door.is_some() => {
+            Some(LineState::Opening(opening)) if self.me < peer && opening.door.is_some() => {
                 Verdict::Crossed
             }
-            Some(State::Opening(_)) => Verdict::Accepted,
+            Some(LineState::Opening(_)) => Verdict::Accepted,
             // Its own connection was taken before this one came.
-            Some(State::Open(_)) => Verdict::Crossed,
-            Some(State::Closed(_) | State::Broken(..)) => return self.refuse(index),
+            Some(LineState::Open(_)) => Verdict::Crossed,
+            Some(LineState::Closed(_) | LineState::Broken(..)) => {
+                return self.doors.refuse(&self.poller, index);
+            }
         };
-        let Some(door) = self.remove_door(index) else {
+        let Some(door) = self.doors.remove(&self.poller, index) else {
             return;
         };
         let told = door.decide(&self.prover, claim, verdict);
@@ -261,7 +176,7 @@ impl Tcp {
 
     /// A connection of this process has come to an end of its handshake.
     fn conclude(&mut self, index: u32, line: u32, step: Step, now: Instant) {
-        let Some(door) = self.remove_door(index) else {
+        let Some(door) = self.doors.remove(&self.poller, index) else {
             return;
         };
         let opening = self.opening_of(line);
@@ -294,7 +209,7 @@ impl Tcp {
         let added = self
             .poller
             .add(&door.socket, Source::Line(index), Interest::READS);
-        self.lines[index as usize].state = State::Open(Connection {
+        self.lines[index as usize].state = LineState::Open(Connection {
             socket: door.socket,
             is_blocked: false,
             interest: Interest::READS,
@@ -308,38 +223,18 @@ impl Tcp {
 
     /// Does what is due by the time.
     pub(super) fn handle_time(&mut self, now: Instant, sink: &mut impl Sink) {
-        if self.listen_at.is_some_and(|at| at <= now) {
-            self.listen_at = None;
-        }
-        if !self.doors.is_empty() {
-            self.close_late_doors(now);
-        }
-        if !self.listens && self.listen_at.is_none() && self.unproven() < UNPROVEN_MOST {
-            self.listen(true);
-        }
+        self.doors.handle_time(&self.poller, now);
         for index in self.opening.clone() {
             self.handle_opening(index, now, sink);
         }
         for index in core::mem::take(&mut self.broken) {
             match &self.lines[index as usize].state {
-                State::Broken(lost_at, reason) if *lost_at <= now => {
+                LineState::Broken(lost_at, reason) if *lost_at <= now => {
                     let reason = reason.clone();
                     self.lose_by(index, reason);
                 }
-                State::Broken(..) => self.broken.push(index),
+                LineState::Broken(..) => self.broken.push(index),
                 _ => {}
-            }
-        }
-    }
-
-    fn close_late_doors(&mut self, now: Instant) {
-        let is_late = |door: &Door| door.deadline.is_some_and(|deadline| deadline <= now);
-        let late = self.doors.iter().filter(|(_, door)| is_late(door));
-        let late: Vec<_> = late.map(|(index, door)| (index, door.line())).collect();
-        for (index, line) in late {
-            match line {
-                None => self.refuse(index),
-                Some(_) => _ = self.remove_door(index),
             }
         }
     }
@@ -370,8 +265,8 @@ impl Tcp {
 
     /// Returns true if `handle_time` may have something to do some time.
     pub(super) fn has_timers(&self) -> bool {
-        let is_without = self.doors.is_empty() && self.opening.is_empty() && self.broken.is_empty();
-        !is_without || !self.listens
+        let is_without = self.opening.is_empty() && self.broken.is_empty();
+        !is_without || !self.doors.has_no_timers()
     }
 
     /// When `handle_time` has something to do.
@@ -380,22 +275,17 @@ impl Tcp {
             self.opening
                 .iter()
                 .filter_map(|&index| match &self.lines[index as usize].state {
-                    State::Opening(opening) => Some(opening.wake_at(self.lost_after)),
-                    State::Open(_) | State::Closed(_) | State::Broken(..) => None,
+                    LineState::Opening(opening) => Some(opening.wake_at(self.lost_after)),
+                    LineState::Open(_) | LineState::Closed(_) | LineState::Broken(..) => None,
                 });
         let broken =
             self.broken
                 .iter()
                 .filter_map(|&index| match self.lines[index as usize].state {
-                    State::Broken(lost_at, _) => Some(lost_at),
+                    LineState::Broken(lost_at, _) => Some(lost_at),
                     _ => None,
                 });
-        let doors = self.doors.iter().filter_map(|(_, door)| door.deadline);
-        opening
-            .chain(broken)
-            .chain(doors)
-            .chain(self.listen_at)
-            .min()
+        opening.chain(broken).chain(self.doors.wake_at()).min()
     }
 
     /// The peer of a line is lost.
@@ -409,7 +299,7 @@ impl Tcp {
                 continue;
             }
             if let Some(door) = self.opening_of(index).and_then(|opening| opening.door) {
-                self.remove_door(door);
+                self.doors.remove(&self.poller, door);
             }
             self.close(index, reason.clone());
         }

@@ -13,10 +13,10 @@ use std::os::fd::AsRawFd;
 
 use super::super::EnvelopeBytes;
 use super::ends::{Control, Ends, message};
-use super::protocol::{Header, Parcel};
+use super::protocol::{OutgoingHeader, Parcel};
 use super::recorder::Recorder;
 use super::seal::{Cipher, Seal, Tagger};
-use crate::data::{Part, Scattered};
+use crate::data::{AreaPart, Scattered};
 use crate::memory::Span;
 use crate::packets::BODY_BYTES;
 
@@ -173,7 +173,7 @@ impl Outbox {
 
     /// Adds a packet, to a datagram with others if there is one with room.
     #[inline]
-    pub(super) fn push(&mut self, to: u32, header: &[u8], envelope: &[u8], body: Part<'_>) {
+    pub(super) fn push(&mut self, to: u32, header: &[u8], envelope: &[u8], body: AreaPart<'_>) {
         let datagram = self.open_datagram(to, header.len() + envelope.len() + body.len());
         self.enter((to, datagram), header, envelope, body);
     }
@@ -181,7 +181,7 @@ impl Outbox {
     /// Adds the packets of a run behind the first one. They are so long that no two share a
     /// datagram.
     #[inline]
-    pub(super) fn push_followers<H: Header + ?Sized>(&mut self, parcel: &Parcel<'_, H>) {
+    pub(super) fn push_followers<H: OutgoingHeader + ?Sized>(&mut self, parcel: &Parcel<'_, H>) {
         for number in 1..parcel.packets {
             let (header, body) = parcel.packet(number);
             self.enter((parcel.to.0, None), &header, &[], body);
@@ -204,7 +204,7 @@ impl Outbox {
         (to, datagram): (u32, Option<usize>),
         header: &[u8],
         envelope: &[u8],
-        body: Part<'_>,
+        body: AreaPart<'_>,
     ) {
         let packet_bytes = header.len() + envelope.len() + body.len();
         let start = self.buffer.len();
@@ -225,8 +225,8 @@ impl Outbox {
             COPIED_BYTES
         };
         let run = match body {
-            Part::Run(span) => Some(span),
-            Part::Scattered { scattered, at, len } => self.find_runs(scattered, (at, len)),
+            AreaPart::Run(span) => Some(span),
+            AreaPart::Scattered { scattered, at, len } => self.find_runs(scattered, (at, len)),
         };
         let stays = match run {
             Some(span) if span.len() > copied || !self.runs.is_empty() => span,

@@ -353,10 +353,10 @@ struct Sender {
 }
 
 /// The rank that the datagram is for, and the wrap without its mark.
-type Bound = [u8; 4 + WRAP_BYTES - MARK_BYTES];
+type AssociatedData = [u8; 4 + WRAP_BYTES - MARK_BYTES];
 
-fn bound_to(to: u32, wrap: &[u8]) -> Aad<Bound> {
-    let mut bound = [0; size_of::<Bound>()];
+fn bound_to(to: u32, wrap: &[u8]) -> Aad<AssociatedData> {
+    let mut bound = [0; size_of::<AssociatedData>()];
     bound[..4].copy_from_slice(&to.to_be_bytes());
     bound[4..].copy_from_slice(&wrap[MARK_BYTES..WRAP_BYTES]);
     Aad::from(bound)
@@ -456,7 +456,7 @@ impl Cipher {
 /// An encrypted datagram behind its wrap, with all that it is bound to.
 struct Text<'a> {
     name: Nonce,
-    bound: Aad<Bound>,
+    bound: Aad<AssociatedData>,
     packets: &'a mut [u8],
 }
 

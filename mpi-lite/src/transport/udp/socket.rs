@@ -18,7 +18,7 @@ use socket2::{Domain, Protocol, SockAddr, Type};
 use super::inbox::Inbox;
 use super::options::{enlarge_buffers, forbid_fragments, overflowed, set};
 use super::outbox::{Outbox, Stuck, send_plain};
-use super::protocol::{Expected, Header, Parcel, Route};
+use super::protocol::{Expected, OutgoingHeader, Parcel, Route};
 use super::recorder::Recorder;
 use super::refusals::{Refusals, is_of_network};
 use super::seal::Seal;
@@ -26,7 +26,7 @@ use super::shaper::Shaper;
 use crate::clock::Instant;
 use crate::config::{Network, Settings};
 use crate::counters::Datagrams;
-use crate::data::Part;
+use crate::data::AreaPart;
 use crate::memory::Span;
 use crate::memory::faults::{self, Access, is_fault};
 use crate::packets::Preamble;
@@ -258,7 +258,7 @@ impl Socket {
 
     /// Queues one packet; the body stays in the user's memory until `flush`.
     #[inline]
-    pub(super) fn push(&mut self, to: u32, header: &[u8], envelope: &[u8], body: Part<'_>) {
+    pub(super) fn push(&mut self, to: u32, header: &[u8], envelope: &[u8], body: AreaPart<'_>) {
         if self.outbox.is_full() {
             self.flush();
         }
@@ -268,8 +268,11 @@ impl Socket {
     /// Queues a packet, or a run of no more than there is room for. Returns how many more there is
     /// room for before what was queued is to be sent.
     #[inline]
-    pub(super) fn push_parcel<H: Header + ?Sized>(&mut self, parcel: &Parcel<'_, H>) -> u32 {
-        if let Part::Scattered { .. } = parcel.body {
+    pub(super) fn push_parcel<H: OutgoingHeader + ?Sized>(
+        &mut self,
+        parcel: &Parcel<'_, H>,
+    ) -> u32 {
+        if let AreaPart::Scattered { .. } = parcel.body {
             return self.push_scattered(parcel);
         }
         if parcel.packets == 1 {
@@ -291,7 +294,7 @@ impl Socket {
     /// Pushes packets of data with gaps. Each takes more room than one without gaps, and time to be
     /// packed: no room is left, so that the timers of later packets begin later.
     #[cold]
-    fn push_scattered<H: Header + ?Sized>(&mut self, parcel: &Parcel<'_, H>) -> u32 {
+    fn push_scattered<H: OutgoingHeader + ?Sized>(&mut self, parcel: &Parcel<'_, H>) -> u32 {
         for number in 0..parcel.packets {
             let (header, body) = parcel.packet(number);
             self.push(parcel.to.0, &header, parcel.envelope, body);
@@ -622,7 +625,7 @@ mod tests {
         for packet in packets.iter_mut() {
             let middle = packet.len().min(40) / 2;
             let (head, body) = packet.split_at_mut(middle);
-            left.push(1, head, &[], Part::Run(Span::of(body)));
+            left.push(1, head, &[], AreaPart::Run(Span::of(body)));
         }
         left.flush();
         let mut got = Vec::new();
@@ -774,7 +777,7 @@ mod tests {
         let (of_left, of_right) = (job(0, &tap), job(1, &right));
         left.know(of_left);
         right.know(of_right);
-        left.push(1, &[5; 36], &[6; 16], Part::EMPTY);
+        left.push(1, &[5; 36], &[6; 16], AreaPart::EMPTY);
         left.flush();
         let mut bytes = [core::mem::MaybeUninit::uninit(); LONGEST_BYTES];
         let len = tap.ends.socket.recv(&mut bytes).unwrap();
@@ -855,7 +858,7 @@ mod tests {
         let lens = [30, 900, 500, 60, 984, 984, 10, 20];
         for (number, len) in lens.into_iter().cycle().take(90).enumerate() {
             let body = vec![number as u8 / 2; len];
-            ends[0].push(1 + number as u32 % 2, &body, &[], Part::EMPTY);
+            ends[0].push(1 + number as u32 % 2, &body, &[], AreaPart::EMPTY);
         }
         ends[0].flush();
         for end in &mut ends[1..] {

@@ -26,12 +26,12 @@ pub(crate) const DOZES: u32 = 4;
 pub(crate) const PARKED: u32 = 8;
 
 #[derive(Debug)]
-pub(crate) struct Slot {
+pub(crate) struct RingSlot {
     pub(crate) sequence: AtomicU64,
     pub(crate) words: [AtomicU64; WORDS],
 }
 
-impl Slot {
+impl RingSlot {
     fn new() -> Self {
         Self {
             sequence: AtomicU64::new(Role::Sequence),
@@ -42,7 +42,7 @@ impl Slot {
 
 #[derive(Debug)]
 pub(crate) struct Reply {
-    pub(crate) slot: Slot,
+    pub(crate) slot: RingSlot,
     /// Only its address is used.
     body: [u8; REPLY_BUFFER_BYTES],
 }
@@ -85,7 +85,7 @@ impl Transfer {
 #[derive(Debug)]
 pub(crate) struct Pair {
     pub(crate) taken: Taken,
-    pub(crate) slots: [Slot; SLOTS],
+    pub(crate) slots: [RingSlot; SLOTS],
     pub(crate) bodies: Bodies,
     pub(crate) reply: Reply,
 }
@@ -98,10 +98,10 @@ impl Pair {
                 bytes: AtomicU64::new(Role::Taken),
                 relayed: AtomicU64::new(Role::Taken),
             },
-            slots: from_fn(|_| Slot::new()),
+            slots: from_fn(|_| RingSlot::new()),
             bodies: Bodies([0; BODIES]),
             reply: Reply {
-                slot: Slot::new(),
+                slot: RingSlot::new(),
                 body: [0; REPLY_BUFFER_BYTES],
             },
         }));
@@ -143,8 +143,8 @@ pub(crate) struct Count(pub(crate) AtomicU64);
 
 #[derive(Debug)]
 pub(crate) struct MemberSlot {
-    pub(crate) brought: [Slot; AHEAD],
-    pub(crate) results: [Slot; 2],
+    pub(crate) brought: [RingSlot; AHEAD],
+    pub(crate) results: [RingSlot; 2],
     pub(crate) come: Count,
     pub(crate) given: [Count; AHEAD],
     pub(crate) at: Count,
@@ -199,8 +199,8 @@ impl Segment {
         let own = |_| Own {
             area: Area::leak(),
             slot: MemberSlot {
-                brought: from_fn(|_| Slot::new()),
-                results: from_fn(|_| Slot::new()),
+                brought: from_fn(|_| RingSlot::new()),
+                results: from_fn(|_| RingSlot::new()),
                 come: count(Role::Come),
                 given: from_fn(|_| count(Role::Count)),
                 at: count(Role::Count),

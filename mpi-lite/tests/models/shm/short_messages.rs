@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::reply_slot::ReplySlot;
-use super::ring::{Consumer, Header, Producer, RELAY_PIECE_BYTES};
+use super::ring::{Consumer, Producer, RELAY_PIECE_BYTES, SlotHeader};
 use crate::memory::{Memory, Span};
 use crate::node::segment::Pair;
 use crate::sync::{Bug, Role, check, interrupted, is_planted};
@@ -22,7 +22,7 @@ fn send(ring: &mut Producer, bodies: &[usize], first: u64) {
         }
         let words = [number + 3];
         if bytes == 0 {
-            ring.push(Header::new(kind(number), 0), words);
+            ring.push(SlotHeader::new(kind(number), 0), words);
             continue;
         }
         let source = Memory::at(SOURCES, bytes.next_multiple_of(64), 64).span();
@@ -62,7 +62,7 @@ fn receive(ring: &mut Consumer, bodies: &[usize], first: u64) {
 }
 
 /// Waits for the next slot.
-fn next(ring: &mut Consumer) -> Header {
+fn next(ring: &mut Consumer) -> SlotHeader {
     loop {
         match ring.peek() {
             Some(seen) => return seen,

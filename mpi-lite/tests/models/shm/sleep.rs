@@ -6,13 +6,13 @@ use loom::sync::atomic::AtomicU32;
 use loom::sync::atomic::Ordering::{Acquire, Release};
 
 use super::reply_slot::ReplySlot;
-use super::ring::{Consumer, Header, Producer};
+use super::ring::{Consumer, Producer, SlotHeader};
 use crate::node::doorbells::Doorbells;
 use crate::node::segment::{Area, Pair, SLOTS};
 use crate::node::wakeup::Wakeup;
 use crate::sync::{Bug, Role, check, interrupted, is_planted};
 
-const NOTE: Header = Header::new(1, 0);
+const NOTE: SlotHeader = SlotHeader::new(1, 0);
 
 /// How a rank wakes the one that sleeps.
 struct Waker {

@@ -69,7 +69,7 @@ use super::pipe::{Fragment, Notice, Pipe, Setup};
 use crate::clock::Instant;
 use crate::counters;
 use crate::transport::{PeerId, Tallies};
-use packet::{Header, Kind};
+use packet::{FragmentHeader, Kind};
 use peer::{Expiry, FIRST_NUMBER, Peer, Times};
 use receive_ring::ReceiveRing;
 use send_ring::WINDOW;
@@ -90,7 +90,7 @@ pub struct GoBackN {
     /// By `PeerId`; those that have never sent or got a packet have no state.
     peers: Vec<Option<Box<Peer>>>,
     received: ReceiveRing,
-    answers: VecDeque<(PeerId, Header)>,
+    answers: VecDeque<(PeerId, FragmentHeader)>,
     /// Peers with packets that are due.
     queue: VecDeque<PeerId>,
     /// Peers with unacknowledged fragments.
@@ -139,18 +139,19 @@ impl GoBackN {
     }
 
     /// Queues the answer to a data packet.
-    fn answer(&mut self, to: PeerId, kind: Kind, data: Header) {
+    fn answer(&mut self, to: PeerId, kind: Kind, data: FragmentHeader) {
         match kind {
             Kind::Nack => self.counters.nacks_sent += 1,
             Kind::Data | Kind::Ack => self.counters.acks_sent += 1,
         }
         if self.answers.len() < MOST_ANSWERS {
-            self.answers.push_back((to, Header { kind, ..data }));
+            self.answers
+                .push_back((to, FragmentHeader { kind, ..data }));
         }
     }
 
     /// Handles the data packet of a peer by rows 1 to 3 of Table 1.
-    fn handle_data(&mut self, from: PeerId, header: Header, fragment: &[u8]) {
+    fn handle_data(&mut self, from: PeerId, header: FragmentHeader, fragment: &[u8]) {
         let has_buffer = self.received.has_buffer();
         let expected = self.peer_mut(from).expected;
         let order = Order::of(header.number, expected);
@@ -177,7 +178,7 @@ impl GoBackN {
     }
 
     /// Handles an ACK or NACK of a peer by rows 4 to 7 of Table 1.
-    fn handle_answer(&mut self, from: PeerId, header: Header, now: Instant) {
+    fn handle_answer(&mut self, from: PeerId, header: FragmentHeader, now: Instant) {
         let times = self.times;
         let peer = self.peer_mut(from);
         let first = peer.ring.first();
@@ -201,7 +202,7 @@ impl GoBackN {
     }
 
     /// Returns true if no sender of this protocol sends such a packet.
-    fn is_impossible(&self, from: PeerId, header: Header, fragment: &[u8]) -> bool {
+    fn is_impossible(&self, from: PeerId, header: FragmentHeader, fragment: &[u8]) -> bool {
         let expected = self.peer(from).map_or(FIRST_NUMBER, |peer| peer.expected);
         let is_behind = Order::of(header.number, expected) == Order::Behind;
         let is_beyond = is_behind && header.number.wrapping_sub(expected) >= WINDOW;
@@ -315,7 +316,7 @@ impl Pipe for GoBackN {
             return;
         }
         // Row 8 of Table 1, CRC: ignore the packet.
-        let read = Header::read(packet);
+        let read = FragmentHeader::read(packet);
         let possible = read.filter(|(header, bytes)| !self.is_impossible(from, *header, bytes));
         let Some((header, fragment)) = possible else {
             self.counters.malformed += 1;

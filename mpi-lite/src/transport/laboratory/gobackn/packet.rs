@@ -19,7 +19,7 @@ pub(super) enum Kind {
 
 /// The header of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Header {
+pub(super) struct FragmentHeader {
     pub(super) kind: Kind,
     /// How often the sender of the fragment has gone back, modulo 256; an answer repeats it.
     pub(super) attempt: u8,
@@ -27,7 +27,7 @@ pub(super) struct Header {
     pub(super) number: u32,
 }
 
-impl Header {
+impl FragmentHeader {
     /// The header and the fragment of a packet; none if it is malformed.
     pub(super) fn read(packet: &[u8]) -> Option<(Self, &[u8])> {
         let (header, fragment) = packet.split_first_chunk::<HEADER_BYTES>()?;

@@ -9,7 +9,7 @@ use crate::transport::PeerId;
 pub(super) const SLOTS: usize = 128;
 
 #[derive(Debug)]
-struct Slot {
+struct ReceiveSlot {
     from: PeerId,
     /// The memory is kept for the next fragment.
     bytes: Vec<u8>,
@@ -19,11 +19,11 @@ struct Slot {
 #[derive(Debug, Default)]
 pub(super) struct ReceiveRing {
     /// READY, the oldest first.
-    ready: VecDeque<Slot>,
+    ready: VecDeque<ReceiveSlot>,
     /// On its way to the layer above: INTRANSIT.
-    taken: Option<Slot>,
+    taken: Option<ReceiveSlot>,
     /// IDLE, of those that were made.
-    idle: Vec<Slot>,
+    idle: Vec<ReceiveSlot>,
 }
 
 impl ReceiveRing {
@@ -40,7 +40,7 @@ impl ReceiveRing {
 
     /// Stores a fragment.
     pub(super) fn store(&mut self, from: PeerId, fragment: &[u8]) {
-        let empty = || Slot {
+        let empty = || ReceiveSlot {
             from,
             bytes: Vec::new(),
         };

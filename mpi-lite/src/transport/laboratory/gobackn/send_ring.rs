@@ -1,14 +1,14 @@
 //! The send ring of one peer (section 3.3, Figure 3): a window of fragments until each is
 //! acknowledged.
 
-use super::packet::{self, HEADER_BYTES, Header, Kind};
+use super::packet::{self, FragmentHeader, HEADER_BYTES, Kind};
 
 /// Fragments that may be unacknowledged (section 3.1).
 pub(super) const WINDOW: u32 = 8;
 
 /// The states of a buffer. IDLE is a buffer outside of the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
+enum BufferState {
     /// It waits to be sent for the first time.
     #[default]
     Ready,
@@ -19,8 +19,8 @@ enum State {
 }
 
 #[derive(Debug, Default)]
-struct Slot {
-    state: State,
+struct SendSlot {
+    state: BufferState,
     /// The packet, its header included. The memory is kept for the next one.
     packet: Vec<u8>,
 }
@@ -29,7 +29,7 @@ struct Slot {
 #[derive(Debug)]
 pub(super) struct SendRing {
     /// By the sequence number modulo the window.
-    slots: [Slot; WINDOW as usize],
+    slots: [SendSlot; WINDOW as usize],
     /// The number of the oldest unacknowledged fragment.
     first: u32,
     /// The number of the next fragment.
@@ -72,7 +72,7 @@ impl SendRing {
         self.next.wrapping_sub(self.first)
     }
 
-    fn slot(&mut self, number: u32) -> &mut Slot {
+    fn slot(&mut self, number: u32) -> &mut SendSlot {
         &mut self.slots[(number % WINDOW) as usize]
     }
 
@@ -80,13 +80,13 @@ impl SendRing {
     pub(super) fn store(&mut self, fill: impl FnOnce(&mut Vec<u8>)) -> usize {
         assert!(self.has_room(), "the caller asks has_room first");
         let number = self.next;
-        let header = Header {
+        let header = FragmentHeader {
             kind: Kind::Data,
             attempt: self.attempt,
             number,
         };
         let slot = self.slot(number);
-        slot.state = State::Ready;
+        slot.state = BufferState::Ready;
         slot.packet.clear();
         slot.packet.extend_from_slice(&[0; HEADER_BYTES]);
         fill(&mut slot.packet);
@@ -105,7 +105,7 @@ impl SendRing {
     fn due(&self) -> Option<u32> {
         let numbers = (0..self.count().min(self.may_send)).map(|i| self.first.wrapping_add(i));
         let is_due =
-            |number: &u32| self.slots[(*number % WINDOW) as usize].state != State::InTransit;
+            |number: &u32| self.slots[(*number % WINDOW) as usize].state != BufferState::InTransit;
         numbers.into_iter().find(is_due)
     }
 
@@ -119,8 +119,8 @@ impl SendRing {
         if !send(&slot.packet) {
             return None;
         }
-        let was_sent = slot.state == State::Retransmit;
-        slot.state = State::InTransit;
+        let was_sent = slot.state == BufferState::Retransmit;
+        slot.state = BufferState::InTransit;
         Some(was_sent)
     }
 
@@ -128,7 +128,7 @@ impl SendRing {
     /// was sent that could be acknowledged.
     pub(super) fn release(&mut self) -> bool {
         let first = self.first;
-        if self.is_empty() || self.slot(first).state == State::Ready {
+        if self.is_empty() || self.slot(first).state == BufferState::Ready {
             return false;
         }
         self.first = first.wrapping_add(1);
@@ -141,7 +141,7 @@ impl SendRing {
     pub(super) fn is_in_transit(&self, number: u32, attempt: u8) -> bool {
         let is_ours = number.wrapping_sub(self.first) < self.count();
         let slot = &self.slots[(number % WINDOW) as usize];
-        is_ours && attempt == self.attempt && slot.state == State::InTransit
+        is_ours && attempt == self.attempt && slot.state == BufferState::InTransit
     }
 
     /// Marks all fragments that were sent: INTRANSIT to RETRANSMIT. Returns true if there were any.
@@ -149,8 +149,8 @@ impl SendRing {
         let mut has_marked = false;
         for i in 0..self.count() {
             let slot = self.slot(self.first.wrapping_add(i));
-            if slot.state == State::InTransit {
-                slot.state = State::Retransmit;
+            if slot.state == BufferState::InTransit {
+                slot.state = BufferState::Retransmit;
                 has_marked = true;
             }
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::super::pipe::{Fragment, Notice, Pipe, Setup};
 use super::super::tests::{self as network, Faults, Network, setup};
 use super::GoBackN;
-use super::packet::{HEADER_BYTES, Header, Kind};
+use super::packet::{FragmentHeader, HEADER_BYTES, Kind};
 use super::peer::FIRST_NUMBER;
 use super::receive_ring::SLOTS;
 use super::send_ring::WINDOW;
@@ -22,7 +22,7 @@ fn pipe() -> GoBackN {
 
 /// A packet about fragment `place` of the connection; those before the first one are negative.
 fn packet(kind: Kind, place: i32, attempt: u8, fragment: &[u8]) -> Vec<u8> {
-    let header = Header {
+    let header = FragmentHeader {
         kind,
         attempt,
         number: FIRST_NUMBER.wrapping_add_signed(place),
@@ -47,7 +47,7 @@ fn sent(pipe: &mut GoBackN, now: Instant) -> Vec<(Kind, i32, u8)> {
     let mut sent = Vec::new();
     let has_more = pipe.transmit(now, |to, packet| {
         assert_eq!(to, PEER);
-        let (header, _) = Header::read(packet).expect("a pipe sends what it understands");
+        let (header, _) = FragmentHeader::read(packet).expect("a pipe sends what it understands");
         let place = header.number.wrapping_sub(FIRST_NUMBER).cast_signed();
         sent.push((header.kind, place, header.attempt));
         true
@@ -462,11 +462,11 @@ impl<const IS_BEFORE: bool> Pipe for Faulty<IS_BEFORE> {
     fn handle(&mut self, from: PeerId, packet: &[u8], now: Instant) {
         let mistake = [Order::Behind, Order::Before][usize::from(IS_BEFORE)];
         let expected = self.0.peer(from).map(|peer| peer.expected);
-        match (Header::read(packet), expected) {
+        match (FragmentHeader::read(packet), expected) {
             (Some((data, bytes)), Some(expected))
                 if data.kind == Kind::Data && Order::of(data.number, expected) == mistake =>
             {
-                let renamed = Header {
+                let renamed = FragmentHeader {
                     number: expected,
                     ..data
                 };

@@ -40,7 +40,7 @@ use crate::transport::{PeerId, Tallies};
 pub struct Sctp {
     terms: Arc<Terms>,
     /// By `PeerId`.
-    slots: Vec<Slot>,
+    slots: Vec<PeerLink>,
     /// When each association wants to be called.
     deadlines: BTreeSet<(Instant, PeerId)>,
     /// The associations that may have packets to send.
@@ -58,7 +58,7 @@ pub struct Sctp {
 }
 
 /// What there is between this process and another.
-enum Slot {
+enum PeerLink {
     /// Nothing yet.
     Free,
     Open(Box<Link>),
@@ -79,19 +79,19 @@ impl Sctp {
             return None;
         }
         let slot = self.slots.get_mut(peer.0 as usize)?;
-        if matches!(slot, Slot::Free) {
-            *slot = Slot::Open(Box::new(Link::new(&self.terms, peer, self.now)));
+        if matches!(slot, PeerLink::Free) {
+            *slot = PeerLink::Open(Box::new(Link::new(&self.terms, peer, self.now)));
             self.counters.associations += 1;
         }
         match slot {
-            Slot::Open(link) => Some(link),
+            PeerLink::Open(link) => Some(link),
             _ => None,
         }
     }
 
     /// Takes what a call of the association has changed: messages, deadlines, its end.
     fn settle(&mut self, peer: PeerId) {
-        let Some(Slot::Open(link)) = self.slots.get_mut(peer.0 as usize) else {
+        let Some(PeerLink::Open(link)) = self.slots.get_mut(peer.0 as usize) else {
             return;
         };
         if !link.take_events(&mut self.counters) {
@@ -112,7 +112,7 @@ impl Sctp {
 
     /// Brings the table of deadlines up to date.
     fn note_deadline(&mut self, peer: PeerId) {
-        let Some(Slot::Open(link)) = self.slots.get_mut(peer.0 as usize) else {
+        let Some(PeerLink::Open(link)) = self.slots.get_mut(peer.0 as usize) else {
             return;
         };
         let deadline = [
@@ -131,8 +131,8 @@ impl Sctp {
 
     /// Ends the association with a peer. What it has sent before can still be taken.
     fn lose(&mut self, peer: PeerId) {
-        let slot = std::mem::replace(&mut self.slots[peer.0 as usize], Slot::Lost);
-        if let Slot::Open(link) = slot {
+        let slot = std::mem::replace(&mut self.slots[peer.0 as usize], PeerLink::Lost);
+        if let PeerLink::Open(link) = slot {
             if let Some(old) = link.deadline {
                 self.deadlines.remove(&(old, peer));
             }
@@ -149,7 +149,7 @@ impl Sctp {
         };
         if late.is_some_and(|late| late >= lost_after / 2) {
             for slot in &mut self.slots {
-                if let Slot::Open(link) = slot {
+                if let PeerLink::Open(link) = slot {
                     link.silent_since = self.now;
                 }
             }
@@ -159,7 +159,7 @@ impl Sctp {
     /// Does what is due of one association.
     fn handle_timeout_of(&mut self, peer: PeerId) {
         let now = self.now;
-        let Some(Slot::Open(link)) = self.slots.get_mut(peer.0 as usize) else {
+        let Some(PeerLink::Open(link)) = self.slots.get_mut(peer.0 as usize) else {
             return;
         };
         if let Some(first) = link.first_push
@@ -221,7 +221,7 @@ impl Pipe for Sctp {
     fn new(setup: &Setup) -> Self {
         Self {
             terms: Arc::new(Terms::new(setup)),
-            slots: (0..setup.nodes).map(|_| Slot::Free).collect(),
+            slots: (0..setup.nodes).map(|_| PeerLink::Free).collect(),
             deadlines: BTreeSet::new(),
             due: VecDeque::new(),
             arrived: VecDeque::new(),
@@ -247,9 +247,9 @@ impl Pipe for Sctp {
 
     fn has_room(&self, to: PeerId, _channel: u32) -> bool {
         match self.slots.get(to.0 as usize) {
-            Some(Slot::Free) => to != self.terms.setup.me,
-            Some(Slot::Open(link)) => link.has_room(self.fragment_bytes() + 4),
-            Some(Slot::Lost) | None => false,
+            Some(PeerLink::Free) => to != self.terms.setup.me,
+            Some(PeerLink::Open(link)) => link.has_room(self.fragment_bytes() + 4),
+            Some(PeerLink::Lost) | None => false,
         }
     }
 
@@ -272,7 +272,7 @@ impl Pipe for Sctp {
     fn transmit(&mut self, now: Instant, mut send: impl FnMut(PeerId, &[u8]) -> bool) -> bool {
         self.now = now;
         while let Some(&peer) = self.due.front() {
-            if let Some(Slot::Open(link)) = self.slots.get_mut(peer.0 as usize) {
+            if let Some(PeerLink::Open(link)) = self.slots.get_mut(peer.0 as usize) {
                 while !link.outgoing.is_empty() || link.collect(now, &mut self.counters) {
                     let packet = link.outgoing.front().expect("there is one");
                     if !send(peer, packet) {
@@ -292,7 +292,7 @@ impl Pipe for Sctp {
 
     fn handle(&mut self, from: PeerId, packet: &[u8], now: Instant) {
         self.now = now;
-        if let Some(Slot::Lost) = self.slots.get(from.0 as usize) {
+        if let Some(PeerLink::Lost) = self.slots.get(from.0 as usize) {
             return;
         }
         // No association is made for what is none of its packets.
@@ -313,7 +313,7 @@ impl Pipe for Sctp {
         let (from, stream, fragment) = self.arrived.pop_front()?;
         self.fragment = fragment;
         self.counters.fragments_received += 1;
-        if let Some(Slot::Open(link)) = self.slots.get_mut(from.0 as usize) {
+        if let Some(PeerLink::Open(link)) = self.slots.get_mut(from.0 as usize) {
             link.held[usize::from(stream)] = false;
             read(link, from, stream, &mut self.arrived, &mut self.counters);
             if link.open_window(self.now) {
@@ -356,8 +356,8 @@ impl Pipe for Sctp {
 
     fn is_quiet(&self) -> bool {
         self.slots.iter().all(|slot| match slot {
-            Slot::Open(link) => link.is_quiet(),
-            Slot::Free | Slot::Lost => true,
+            PeerLink::Open(link) => link.is_quiet(),
+            PeerLink::Free | PeerLink::Lost => true,
         })
     }
 }

@@ -102,7 +102,7 @@ struct Rules {
 }
 
 /// A peer with which packets are exchanged.
-struct Peer {
+struct Connection {
     sender: Sender,
     receiver: Receiver,
     /// It is in the list of peers to which packets are due.
@@ -111,7 +111,7 @@ struct Peer {
     timeout_at: Instant,
 }
 
-impl Peer {
+impl Connection {
     fn new(window: u32) -> Box<Self> {
         Box::new(Self {
             sender: Sender::new(window, FIRST),
@@ -209,10 +209,10 @@ impl Peer {
 }
 
 /// What is known of a peer.
-enum State {
+enum PeerState {
     /// Nothing was exchanged with it.
     Unused,
-    Open(Box<Peer>),
+    Open(Box<Connection>),
     Lost,
 }
 
@@ -221,7 +221,7 @@ pub struct Unet {
     me: PeerId,
     window: u32,
     rules: Rules,
-    peers: Vec<State>,
+    peers: Vec<PeerState>,
     /// Peers to which packets are due, each once.
     due: VecDeque<PeerId>,
     /// The sender of each fragment that waits to be taken, in the order of their arrival.
@@ -246,14 +246,14 @@ impl Unet {
     fn with<T>(
         &mut self,
         peer: PeerId,
-        act: impl FnOnce(&mut Peer, &Rules, &mut counters::Unet) -> T,
+        act: impl FnOnce(&mut Connection, &Rules, &mut counters::Unet) -> T,
     ) -> Option<T> {
         let state = self.peers.get_mut(peer.0 as usize);
         let state = state.filter(|_| peer != self.me)?;
-        if matches!(state, State::Unused) {
-            *state = State::Open(Peer::new(self.window));
+        if matches!(state, PeerState::Unused) {
+            *state = PeerState::Open(Connection::new(self.window));
         }
-        let State::Open(open) = state else {
+        let PeerState::Open(open) = state else {
             return None;
         };
         let result = act(open, &self.rules, &mut self.counters);
@@ -275,20 +275,20 @@ impl Unet {
     /// Forgets a peer for good.
     fn lose(&mut self, peer: PeerId) {
         let state = &mut self.peers[peer.0 as usize];
-        if let State::Open(open) = state {
+        if let PeerState::Open(open) = state {
             self.timers.remove(&(open.timeout_at, peer));
         }
-        *state = State::Lost;
+        *state = PeerState::Lost;
         self.due.retain(|&it| it != peer);
         self.arrived.retain(|&it| it != peer);
         self.notices.push_back(Notice::Lost(peer));
     }
 
     /// The peers with which packets are exchanged.
-    fn open(&self) -> impl Iterator<Item = &Peer> {
+    fn open(&self) -> impl Iterator<Item = &Connection> {
         self.peers.iter().filter_map(|state| match state {
-            State::Open(peer) => Some(&**peer),
-            State::Unused | State::Lost => None,
+            PeerState::Open(peer) => Some(&**peer),
+            PeerState::Unused | PeerState::Lost => None,
         })
     }
 }
@@ -322,7 +322,7 @@ impl Pipe for Unet {
                 },
                 fragment_bytes,
             },
-            peers: (0..setup.nodes).map(|_| State::Unused).collect(),
+            peers: (0..setup.nodes).map(|_| PeerState::Unused).collect(),
             due: VecDeque::new(),
             arrived: VecDeque::new(),
             timers: BTreeSet::new(),
@@ -342,9 +342,9 @@ impl Pipe for Unet {
 
     fn has_room(&self, to: PeerId, _channel: u32) -> bool {
         match self.peers.get(to.0 as usize) {
-            Some(State::Open(peer)) => peer.sender.has_room(),
-            Some(State::Unused) => to != self.me,
-            Some(State::Lost) | None => false,
+            Some(PeerState::Open(peer)) => peer.sender.has_room(),
+            Some(PeerState::Unused) => to != self.me,
+            Some(PeerState::Lost) | None => false,
         }
     }
 
@@ -399,7 +399,7 @@ impl Pipe for Unet {
         let from = self.arrived.pop_front()?;
         let now = self.now;
         self.with(from, |peer, rules, _| peer.receiver.take(now, &rules.habit));
-        let State::Open(peer) = &mut self.peers[from.0 as usize] else {
+        let PeerState::Open(peer) = &mut self.peers[from.0 as usize] else {
             unreachable!("the fragments of a lost peer are dropped");
         };
         Some(Fragment {
@@ -452,7 +452,7 @@ impl Pipe for Unet {
         self.rules.patience.is_closing = true;
         self.rules.habit.delay = Duration::ZERO;
         for number in 0..self.peers.len() {
-            if matches!(self.peers[number], State::Open(_)) {
+            if matches!(self.peers[number], PeerState::Open(_)) {
                 self.with(PeerId(number as u32), |peer, _, _| peer.receiver.hurry());
             }
         }

@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use super::Card;
 use crate::clock::Instant;
 use crate::config::Settings;
-use crate::data::{Area, Part};
+use crate::data::{Area, AreaPart};
 use crate::memory::Span;
 use crate::transport::{Arrival, Hindrance, Outbound, PeerId, Refusal, Sink, Tallies};
 
@@ -35,7 +35,7 @@ pub(crate) fn silence(hindrance: Option<Hindrance>) -> Cow<'static, str> {
 }
 
 /// The header of a packet on its way out.
-pub(crate) trait Header {
+pub(crate) trait OutgoingHeader {
     /// The bytes of the header.
     fn bytes(&self) -> &[u8];
 
@@ -47,19 +47,19 @@ pub(crate) trait Header {
 /// An outgoing packet, or a run of packets that differ only in their numbers.
 pub(crate) struct Parcel<'a, H: ?Sized> {
     pub(crate) to: PeerId,
-    /// The header of the first packet. Those behind it have [`Header::behind`].
+    /// The header of the first packet. Those behind it have [`OutgoingHeader::behind`].
     pub(crate) header: &'a H,
     pub(crate) packets: u32,
     /// The envelope before the body of a first packet; else empty.
     pub(crate) envelope: &'a [u8],
     /// The bodies of all packets, each as long as the others.
-    pub(crate) body: Part<'a>,
+    pub(crate) body: AreaPart<'a>,
 }
 
-impl<'a, H: Header + ?Sized> Parcel<'a, H> {
+impl<'a, H: OutgoingHeader + ?Sized> Parcel<'a, H> {
     /// Header and body of the packet with this place in the run.
     #[inline]
-    pub(crate) fn packet(&self, number: u32) -> (impl Deref<Target = [u8]>, Part<'a>) {
+    pub(crate) fn packet(&self, number: u32) -> (impl Deref<Target = [u8]>, AreaPart<'a>) {
         let bytes = self.body.len() / self.packets as usize;
         let body = self.body.part(number as usize * bytes, bytes);
         (self.header.behind(number), body)
@@ -202,7 +202,7 @@ pub(crate) trait Shortcuts {
     /// The name of a message that has begun.
     type Message: Copy + core::fmt::Debug;
     /// A header on its way out.
-    type Header: Header + ?Sized;
+    type Header: OutgoingHeader + ?Sized;
     /// A packet that is expected.
     type Expected: Expected;
     /// Packets to be taken in as one.

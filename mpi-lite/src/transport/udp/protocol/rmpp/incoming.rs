@@ -5,7 +5,7 @@ use rmpp_core::{IncomingId, NodeId};
 use super::super::{Route, SILENT, silence};
 use crate::clock::Instant;
 use crate::data::Area;
-use crate::transport::sink::Event;
+use crate::transport::sink::LinkEvent;
 use crate::transport::{Arrival, ENVELOPE_BYTES, Lost, PeerId};
 
 /// Why a peer is lost that announced a message and then gave it up (rule N).
@@ -29,7 +29,7 @@ pub(super) fn arrival_of(id: IncomingId) -> Arrival {
 /// What is to be reported.
 #[derive(Debug)]
 pub(super) enum News {
-    Event(Event),
+    Event(LinkEvent),
     /// The turn of a message that came early has come; its sender, and its bytes.
     Due(IncomingId, NodeId, u64),
     /// A peer has never answered anything, and since when it has been asked.
@@ -38,7 +38,7 @@ pub(super) enum News {
 
 /// Where the bytes of a message go: what the core keeps with it.
 #[derive(Debug)]
-pub(super) enum Place {
+pub(super) enum Destination {
     /// Not landed; the body bytes of the first packet.
     Held(Vec<u8>),
     /// Its turn has not come; the message from its envelope on, as far as it is here.
@@ -46,7 +46,7 @@ pub(super) enum Place {
     Into(Area),
 }
 
-impl Place {
+impl Destination {
     pub(super) fn write(&mut self, offset: usize, bytes: &[u8]) {
         match self {
             Self::Into(area) => area.write(offset, bytes),

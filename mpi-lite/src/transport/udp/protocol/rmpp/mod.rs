@@ -13,13 +13,13 @@ use rmpp_core::{
     Message, NodeId, OutgoingId, Placement, SendError, Transmit,
 };
 
-use incoming::{ABORTED, News, Place, add_route, arrival_of};
+use incoming::{ABORTED, Destination, News, add_route, arrival_of};
 use terms::Terms;
 
-use super::{Agreed, Header, Parcel, Protocol, Route, SILENT};
+use super::{Agreed, OutgoingHeader, Parcel, Protocol, Route, SILENT};
 use crate::clock::Instant;
-use crate::data::{Area, Part};
-use crate::transport::sink::Event;
+use crate::data::{Area, AreaPart};
+use crate::transport::sink::LinkEvent;
 use crate::transport::{
     Arrival, ENVELOPE_BYTES, EnvelopeBytes, Incoming as Announced, Landing, Lost, Outbound, PeerId,
     Refusal, Sink, Tallies, Token, Unheard,
@@ -36,7 +36,7 @@ struct Outgoing {
     token: Token,
 }
 
-impl Header for HeaderBytes {
+impl OutgoingHeader for HeaderBytes {
     #[inline]
     fn bytes(&self) -> &[u8] {
         self
@@ -51,7 +51,7 @@ impl Header for HeaderBytes {
 /// The endpoint and the bytes of the messages it moves.
 pub struct Rmpp {
     /// With each message it keeps what is known here of it.
-    core: Endpoint<Outgoing, Place>,
+    core: Endpoint<Outgoing, Destination>,
     body_limit: u64,
     /// Packets share datagrams (rule J).
     shares_datagrams: bool,
@@ -105,7 +105,7 @@ impl Rmpp {
             header: &packet.header,
             packets: packet.packets,
             envelope: &[],
-            body: Part::EMPTY,
+            body: AreaPart::EMPTY,
         };
         let Some(id) = packet.message else {
             return send(&parcel);
@@ -129,7 +129,7 @@ impl Rmpp {
     fn place(&mut self, placement: Placement, payload: &[u8], now: Instant) {
         match placement {
             Placement::Early { message } => {
-                let early = Place::Early(payload.to_vec());
+                let early = Destination::Early(payload.to_vec());
                 self.core
                     .incoming()
                     .land(message, CoreLanding::Later, early, now);
@@ -164,7 +164,7 @@ impl Rmpp {
         } = first;
         let Some((envelope, len)) = open_envelope(payload, len) else {
             // No engine of ours sends such a message.
-            let nothing = Place::Held(Vec::new());
+            let nothing = Destination::Held(Vec::new());
             self.core
                 .incoming()
                 .land(id, CoreLanding::Drop, nothing, now);
@@ -188,7 +188,7 @@ impl Rmpp {
                 }
             }
             Landing::Later => {
-                let held = Place::Held(first.to_vec());
+                let held = Destination::Held(first.to_vec());
                 self.core.incoming().land(id, CoreLanding::Later, held, now);
             }
         }
@@ -199,7 +199,7 @@ impl Rmpp {
     /// or is lost, meanwhile.
     fn take_early(&mut self, id: IncomingId) -> Option<Vec<u8>> {
         match self.core.incoming().kept(id) {
-            Some(Place::Early(payload)) => Some(core::mem::take(payload)),
+            Some(Destination::Early(payload)) => Some(core::mem::take(payload)),
             _ => None,
         }
     }
@@ -208,7 +208,7 @@ impl Rmpp {
     // Each message that is received passes here; a call of its own costs 30 instructions.
     #[inline(always)]
     fn land_into(&mut self, id: IncomingId, area: Area, now: Instant) -> bool {
-        let place = Place::Into(area);
+        let place = Destination::Into(area);
         let whole = self
             .core
             .incoming()
@@ -219,7 +219,7 @@ impl Rmpp {
         whole.is_some()
     }
 
-    fn note(&mut self, event: CoreEvent<Outgoing, Place>) {
+    fn note(&mut self, event: CoreEvent<Outgoing, Destination>) {
         let event = match event {
             CoreEvent::Due { message, from, len } => {
                 return self.news.push_back(News::Due(message, from, len));
@@ -227,11 +227,11 @@ impl Rmpp {
             CoreEvent::Unheard { node, since } => {
                 return self.news.push_back(News::Unheard(PeerId(node.0), since));
             }
-            CoreEvent::Arrived(id, _) => Event::Arrived(arrival_of(id)),
+            CoreEvent::Arrived(id, _) => LinkEvent::Arrived(arrival_of(id)),
             CoreEvent::Sent(_, message)
             | CoreEvent::Refused(_, message)
-            | CoreEvent::Cancelled(_, message) => Event::Sent(message.token),
-            CoreEvent::Aborted(id, from, place) => Event::Lost(Box::new(Lost {
+            | CoreEvent::Cancelled(_, message) => LinkEvent::Sent(message.token),
+            CoreEvent::Aborted(id, from, place) => LinkEvent::Lost(Box::new(Lost {
                 peer: PeerId(from.0),
                 address: None,
                 unfinished: known((id, place)).into_iter().collect(),
@@ -242,7 +242,7 @@ impl Rmpp {
                 node,
                 unsent,
                 unfinished,
-            } => Event::Lost(Box::new(Lost {
+            } => LinkEvent::Lost(Box::new(Lost {
                 peer: PeerId(node.0),
                 address: None,
                 unfinished: unfinished.into_iter().filter_map(known).collect(),
@@ -363,7 +363,7 @@ impl Protocol for Rmpp {
             // Its sender is lost, and the event is still to be reported.
             return false;
         };
-        let Place::Held(first) = place else {
+        let Destination::Held(first) = place else {
             panic!("the engine lands a message once")
         };
         area.write(0, &first[..]);
@@ -402,7 +402,7 @@ impl Protocol for Rmpp {
                         continue;
                     }
                 }
-                News::Event(Event::Lost(mut lost)) => {
+                News::Event(LinkEvent::Lost(mut lost)) => {
                     let route = route(lost.peer);
                     add_route(&mut lost, route);
                     sink.lost(*lost);
@@ -457,8 +457,8 @@ struct First<'a> {
 }
 
 /// The name of a message, if it was reported to the sink.
-fn known((id, place): (IncomingId, Option<Place>)) -> Option<Arrival> {
-    let is_known = !matches!(place, Some(Place::Early(_)));
+fn known((id, place): (IncomingId, Option<Destination>)) -> Option<Arrival> {
+    let is_known = !matches!(place, Some(Destination::Early(_)));
     is_known.then(|| arrival_of(id))
 }
 

@@ -4,7 +4,7 @@
 use rmpp_core::{Awaited, HeaderBytes, NodeId, OutgoingId, Placement, Run};
 
 use super::super::{Expected, Parcel, Shortcuts};
-use super::{LIVING, Place, Rmpp};
+use super::{Destination, LIVING, Rmpp};
 use crate::clock::Instant;
 use crate::memory::Span;
 use crate::transport::{ENVELOPE_BYTES, PeerId};
@@ -89,7 +89,7 @@ impl Shortcuts for Rmpp {
     fn awaited(&mut self) -> Option<(Awaited, Span)> {
         let id = self.current?;
         let awaited = self.core.incoming().awaited(id)?;
-        let Place::Into(area) = self.core.incoming().kept(id)? else {
+        let Destination::Into(area) = self.core.incoming().kept(id)? else {
             return None;
         };
         let span = area.span()?;

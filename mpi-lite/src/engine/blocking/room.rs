@@ -11,8 +11,7 @@ use crate::engine::lane::Lane;
 use crate::engine::report::Subject;
 use crate::engine::requests::Request;
 use crate::engine::tasks::SendPlan;
-use crate::engine::waiting::lock::Guard;
-use crate::engine::waiting::waiters::{Shared as _, Until};
+use crate::engine::waiting::{Guard, Shared as _, Until};
 use crate::error::{Cause, Error, Result};
 use crate::ids::Mode;
 
