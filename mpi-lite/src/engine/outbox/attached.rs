@@ -3,7 +3,6 @@
 use core::iter;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Ending;
 use crate::engine::requests::Request;
 use crate::engine::tasks::SendPlan;
 use crate::error::{Cause, Result};
@@ -152,11 +151,7 @@ impl Buffers {
     /// # Errors
     /// There is not enough.
     #[inline]
-    pub(in crate::engine) fn reserve(
-        &self,
-        plan: &SendPlan,
-        len: u64,
-    ) -> Result<Option<Box<Ending>>> {
+    pub(in crate::engine) fn reserve(&self, plan: &SendPlan, len: u64) -> Result<Option<Reserved>> {
         match plan.mode {
             Mode::Buffered => self.find_room(plan.context, len).map(Some),
             _ => Ok(None),
@@ -164,7 +159,7 @@ impl Buffers {
     }
 
     #[inline(never)]
-    fn find_room(&self, context: Context, len: u64) -> Result<Box<Ending>> {
+    fn find_room(&self, context: Context, len: u64) -> Result<Reserved> {
         let bytes = len.saturating_add(BUFFERED_OVERHEAD_BYTES);
         let owner = self.owner_for(context);
         let attached = self.get(owner);
@@ -174,11 +169,11 @@ impl Buffers {
             let need = bytes;
             return Err(Cause::BufferFull { need, room, most }.into());
         }
-        Ok(Box::new(Ending::Buffered(Reserved {
+        Ok(Reserved {
             owner,
             bytes,
             number: 0,
-        })))
+        })
     }
 
     /// Puts a message into the room that was found for it.

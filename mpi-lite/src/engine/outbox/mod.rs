@@ -149,7 +149,8 @@ impl Outbox {
         is_waited_for: bool,
     ) -> Result<Draft> {
         let len = plan.area.len();
-        let ending = self.buffers.reserve(plan, len)?;
+        let reserved = self.buffers.reserve(plan, len)?;
+        let ending = reserved.map(|reserved| Box::new(Ending::Buffered(reserved)));
         let is_copied = self.is_copied(plan.mode, len, is_waited_for && link.acknowledges);
         let kept = if is_copied && ending.is_none() {
             protocol::kept_by_copy(len)

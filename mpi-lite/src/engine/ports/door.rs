@@ -64,9 +64,9 @@ enum Coming {
     Held(Inbound, Envelope, u64),
 }
 
-/// What a peer has sent.
+/// A peer, and what it has sent.
 #[derive(Debug, Default)]
-struct Row {
+struct Visitor {
     /// Heads in the order in which they were sent. The first one is not complete.
     coming: VecDeque<(HeadName, Coming)>,
     /// Where bodies land whose heads have been served.
@@ -79,7 +79,7 @@ struct Row {
 #[derive(Debug, Default)]
 pub(super) struct Door {
     visits: VecDeque<Visit>,
-    rows: BTreeMap<PeerId, Row>,
+    visitors: BTreeMap<PeerId, Visitor>,
     /// The number of the last head.
     serial: u64,
     /// Bodies that were refused, since their sender had announced too many.
@@ -93,7 +93,7 @@ pub(super) struct EarlyBody {
     pub(super) place: Option<(Announced, Area)>,
 }
 
-impl Row {
+impl Visitor {
     /// The next head that is to be served.
     fn next(&mut self) -> Option<Head> {
         match self.coming.pop_front()? {
@@ -136,40 +136,42 @@ impl Door {
         len: u64,
     ) -> Comer {
         let name = HeadName::of(from, envelope);
-        let row = self.rows.entry(from).or_default();
+        let visitor = self.visitors.entry(from).or_default();
         if is_body(envelope) {
-            return row.body(name, inbound, len);
+            return visitor.body(name, inbound, len);
         }
         // No body follows a word.
         let is_named = name.context != Context::SERVICE;
-        if len > HEAD_MOST || (is_named && row.announces(&name)) {
+        if len > HEAD_MOST || (is_named && visitor.announces(&name)) {
             return Comer::Nonsense;
         }
-        if row.coming.len() >= HEADS_MOST {
+        if visitor.coming.len() >= HEADS_MOST {
             let held = Coming::Held(inbound, *envelope, len);
-            row.coming.push_back((name, held));
+            visitor.coming.push_back((name, held));
             return Comer::Early;
         }
         self.serial += 1;
-        row.coming.push_back((name, Coming::Partial(self.serial)));
+        visitor
+            .coming
+            .push_back((name, Coming::Partial(self.serial)));
         Comer::Head(Head::with_room((from, *envelope), len, self.serial))
     }
 
     /// A head is complete. It is served when those before it are.
     pub(super) fn note_head(&mut self, head: Head) {
-        let Some(row) = self.rows.get_mut(&head.from()) else {
+        let Some(visitor) = self.visitors.get_mut(&head.from()) else {
             return;
         };
         let serial = head.serial();
         let is_it = |(_, coming): &&mut (HeadName, Coming)| matches!(coming, Coming::Partial(number) if *number == serial);
-        if let Some((_, coming)) = row.coming.iter_mut().find(is_it) {
+        if let Some((_, coming)) = visitor.coming.iter_mut().find(is_it) {
             *coming = Coming::Complete(head);
         }
-        while let Some(head) = row.next() {
+        while let Some(head) = visitor.next() {
             let from = head.from();
             self.visits.push_back(Visit::Head(head));
             // One more may come.
-            if let Some((_, coming)) = row.coming.get_mut(HEADS_MOST - 1)
+            if let Some((_, coming)) = visitor.coming.get_mut(HEADS_MOST - 1)
                 && let Coming::Held(inbound, envelope, len) = *coming
             {
                 self.serial += 1;
@@ -199,13 +201,15 @@ impl Door {
     /// waited for that.
     pub(super) fn note_served(&mut self, head: &Head, area: Option<Area>) -> Option<EarlyBody> {
         let name = head.name();
-        let row = self.rows.get_mut(&head.from())?;
-        if let Some((inbound, len)) = row.early.remove(&name) {
+        let visitor = self.visitors.get_mut(&head.from())?;
+        if let Some((inbound, len)) = visitor.early.remove(&name) {
             let place = area.map(|area| (Announced { name, len }, area));
             return Some(EarlyBody { inbound, place });
         }
         match area {
-            Some(area) if row.awaited.len() < BODIES_MOST => _ = row.awaited.insert(name, area),
+            Some(area) if visitor.awaited.len() < BODIES_MOST => {
+                _ = visitor.awaited.insert(name, area)
+            }
             Some(_) => self.refused += 1,
             None => {}
         }
@@ -214,7 +218,7 @@ impl Door {
 
     /// Nothing more comes of a peer. What has come of it is still served.
     pub(super) fn lose(&mut self, peer: PeerId) {
-        self.rows.remove(&peer);
+        self.visitors.remove(&peer);
         let is_in_vain =
             |visit: &Visit| matches!(visit, Visit::Room(_, head) if head.from() == peer);
         self.visits.retain(|visit| !is_in_vain(visit));
@@ -223,16 +227,17 @@ impl Door {
 
     /// Forgets what is on its way to a port that is gone.
     pub(super) fn forget(&mut self, context: Context) {
-        for row in self.rows.values_mut() {
-            row.awaited.retain(|name, _| name.context != context);
+        for visitor in self.visitors.values_mut() {
+            visitor.awaited.retain(|name, _| name.context != context);
         }
     }
 
     #[cfg(all(test, feature = "sim"))]
     pub(super) fn awaits_nothing(&self) -> bool {
-        let is_empty =
-            |row: &Row| row.coming.is_empty() && row.awaited.is_empty() && row.early.is_empty();
-        self.is_idle() && self.rows.values().all(is_empty)
+        let is_empty = |visitor: &Visitor| {
+            visitor.coming.is_empty() && visitor.awaited.is_empty() && visitor.early.is_empty()
+        };
+        self.is_idle() && self.visitors.values().all(is_empty)
     }
 }
 
@@ -413,10 +418,10 @@ mod tests {
                     Visit::Landed(..) | Visit::Sent(_) | Visit::Lost(_) => {}
                 }
             }
-            for row in door.rows.values() {
+            for visitor in door.visitors.values() {
                 let has_room = |it: &&(HeadName, Coming)| !matches!(it.1, Coming::Held(..));
-                assert!(row.coming.iter().filter(has_room).count() <= HEADS_MOST);
-                assert!(row.early.len() <= row.coming.len());
+                assert!(visitor.coming.iter().filter(has_room).count() <= HEADS_MOST);
+                assert!(visitor.early.len() <= visitor.coming.len());
             }
         }
     }
