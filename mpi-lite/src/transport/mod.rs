@@ -36,7 +36,7 @@ pub mod tap;
 pub mod tcp;
 #[cfg(test)]
 #[expect(clippy::disallowed_methods, reason = "a test that hangs must end")]
-mod tests;
+pub(crate) mod tests;
 pub mod udp;
 
 pub use cards::read_cards;

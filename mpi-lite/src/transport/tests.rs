@@ -14,11 +14,11 @@ use crate::data::{Area, Basic, Datatype};
 use crate::memory::Span;
 
 /// Two ends of one transport, and how time passes there.
-struct Rig {
-    links: Vec<Link>,
-    clock: Clock,
+pub(crate) struct Rig {
+    pub(crate) links: Vec<Link>,
+    pub(crate) clock: Clock,
     #[cfg(feature = "sim")]
-    air: Option<sim::Air>,
+    pub(crate) air: Option<sim::Air>,
 }
 
 /// The envelope of a message, and its body if it landed in a buffer.
@@ -261,26 +261,26 @@ fn caps(profile: &str) -> Caps {
     Caps::parse(profile).unwrap()
 }
 
-/// Every transport, by name.
-fn rigs() -> Vec<(&'static str, Rig)> {
+/// Every transport, by its name, and in which way.
+pub(crate) fn rigs() -> Vec<(&'static str, Rig)> {
     let small = |settings: &mut Settings| settings.packet_bytes = Some(1000);
     let mut rigs = vec![
         ("loopback", loopback()),
-        ("shared memory", shared(true)),
-        ("shared memory, all through the ring", shared(false)),
+        ("shm", shared(true)),
+        ("shm, all through the ring", shared(false)),
         ("tcp", tcp(tcp::Sharing::Pair)),
         ("tcp-trc", tcp(tcp::Sharing::Channel)),
-        ("udp", udp(|_| {})),
-        ("udp, packets of 1000 bytes", udp(small)),
+        ("rmpp", udp(|_| {})),
+        ("rmpp, packets of 1000 bytes", udp(small)),
         (
-            "udp, packets of 1000 bytes one by one",
+            "rmpp, packets of 1000 bytes one by one",
             udp(|settings| {
                 small(settings);
                 (settings.gso, settings.gro) = (false, false);
             }),
         ),
         (
-            "udp, bursts to who takes no trains",
+            "rmpp, bursts to who takes no trains",
             udp(|settings| {
                 small(settings);
                 settings.gro = false;
@@ -288,7 +288,7 @@ fn rigs() -> Vec<(&'static str, Rig)> {
         ),
     ];
     rigs.extend(rigs_of_streams());
-    rigs.push(("udp, a bad network", udp(on_a_bad_network(small))));
+    rigs.push(("rmpp, a bad network", udp(on_a_bad_network(small))));
     for (name, secure) in SEALS {
         rigs.push((name, udp(|settings| settings.secure = Some(secure))));
         let with_small = |settings: &mut Settings| {
@@ -319,6 +319,22 @@ fn rigs() -> Vec<(&'static str, Rig)> {
     rigs
 }
 
+/// An engine runs over each of these, too: see `engine/lane/port_tests.rs`.
+#[test]
+fn each_transport_that_a_user_can_name_has_a_rig() {
+    let rigs = rigs();
+    for transport in TRANSPORTS {
+        let is_built = !LABORATORY.is_empty() || !transport.is_of_laboratory;
+        // It chooses one of the others.
+        let is_choice = transport.name == "auto";
+        let has_rig = || {
+            let mut words = rigs.iter().map(|(name, _)| name.split(',').next());
+            words.any(|word| word == Some(transport.name))
+        };
+        assert!(is_choice || !is_built || has_rig(), "{}", transport.name);
+    }
+}
+
 /// With losses, duplicates and datagrams that overtake others.
 fn on_a_bad_network(change: impl Fn(&mut Settings)) -> impl Fn(&mut Settings) {
     let network = "loss=3%,delay=100us,jitter=50us,reorder=3%,duplicate=3%,seed=1";
@@ -330,8 +346,8 @@ fn on_a_bad_network(change: impl Fn(&mut Settings)) -> impl Fn(&mut Settings) {
 
 /// Seals of datagrams beside the default.
 const SEALS: [(&str, Secure); 2] = [
-    ("udp, tagged", Secure::Tag),
-    ("udp, encrypted", Secure::Encrypt),
+    ("rmpp, tagged", Secure::Tag),
+    ("rmpp, encrypted", Secure::Encrypt),
 ];
 
 /// Profiles of the protocol that all transports are tried with.
@@ -676,7 +692,7 @@ fn turns_that_only_move_a_long_message_differ_from_idle_turns() {
     const QUIET_TURNS: u32 = 100;
     for (name, mut rig) in rigs().into_iter().filter(|(name, _)| *name != "loopback") {
         // More than shared memory moves in one turn; what is lost is sent anew by some others.
-        let len = if name.starts_with("shared") {
+        let len = if name.starts_with("shm") {
             4 << 20
         } else {
             300_000

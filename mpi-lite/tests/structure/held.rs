@@ -6,9 +6,9 @@ use crate::source::files_of;
 const LENDERS: [&str; 5] = [
     "engine/inbox/matching/body.rs",
     "engine/inbox/mod.rs",
-    "engine/lane/arrive.rs",
     "engine/lane/partitioned.rs",
     "engine/outbox/mod.rs",
+    "engine/ports/head.rs",
 ];
 
 #[test]

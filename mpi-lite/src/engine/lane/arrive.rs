@@ -5,7 +5,7 @@ use crate::data::Area;
 use crate::engine::envelope::Envelope;
 use crate::engine::inbox::matching::Inbound;
 use crate::engine::inbox::{Claimed, Target};
-use crate::engine::outbox::Verdict;
+use crate::engine::outbox::{Ending, Verdict};
 use crate::engine::ports::Comer;
 use crate::engine::report::MessageStep;
 use crate::engine::requests::{Request, Status};
@@ -98,8 +98,7 @@ impl Parts {
         let from = (message.from, envelope);
         match self.ports.come(from, inbound, message.len) {
             Comer::Head(mut head) => {
-                let area = Area::Run(Span::held(head.room()));
-                // The link writes it before it is read.
+                let area = head.area();
                 self.aim(inbound, Target::Head(head), message.is_whole);
                 Landing::Into(area)
             }
@@ -252,11 +251,18 @@ impl Parts {
     }
 
     fn close_send(&mut self, token: Token) -> Option<Request> {
-        let (request, buffered) = self.outbox.close(token);
-        if let Some(reserved) = &buffered {
-            for request in self.outbox.buffers_mut().take_out(reserved) {
-                self.requests.finish(request, Status::EMPTY, None);
+        let (request, ending) = self.outbox.close(token);
+        match ending.as_deref() {
+            Some(Ending::Buffered(reserved)) => {
+                for request in self.outbox.buffers_mut().take_out(reserved) {
+                    self.requests.finish(request, Status::EMPTY, None);
+                }
             }
+            Some(Ending::Body(to, envelope)) if !self.peers.is_lost(*to) => {
+                self.ports.note_sent(*to, envelope);
+                self.has_errands = true;
+            }
+            _ => {}
         }
         request
     }

@@ -101,7 +101,9 @@ impl Parts {
             self.unsent(token, peer);
         }
         for &arrival in unfinished {
-            match self.inbox.take_target(Inbound { link, arrival }) {
+            let inbound = Inbound { link, arrival };
+            self.errands.retain(|errand| !errand.lands(inbound));
+            match self.inbox.take_target(inbound) {
                 Target::Receive { request, .. } => self.fail(request, error.clone()),
                 Target::Unexpected(place) => {
                     if let Some(request) = self.inbox.lose(place, peer) {

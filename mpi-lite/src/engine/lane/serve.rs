@@ -5,9 +5,9 @@ use crate::data::Area;
 use crate::engine::envelope::Envelope;
 use crate::engine::inbox::matching::Inbound;
 use crate::engine::outbox::{Deferred, Load};
-use crate::engine::ports::{Word, body_envelope, head_envelope};
+use crate::engine::ports::{HEAD_MOST, Word, body_envelope, head_envelope};
 use crate::engine::requests::{Operation, Request, Status};
-use crate::error::Error;
+use crate::error::{Cause, Error, Result};
 use crate::ids::Context;
 use crate::transport::PeerId;
 
@@ -63,15 +63,31 @@ impl Traffic {
 
     /// Begins an operation on the port of `context` at a peer: sends a head of at most
     /// [`HEAD_MOST`](crate::engine::HEAD_MOST) bytes, and the body that it announces. `number`
-    /// tells it apart from the others of this process that have not ended. The memory must
-    /// stay as it is until the port of the peer has answered.
+    /// tells it apart from the others of this process that have not ended. The memory must stay as
+    /// it is until [`Guest::sent`](crate::engine::Guest::sent) or
+    /// [`Guest::lost`](crate::engine::Guest::lost) is called for it.
+    ///
+    /// # Errors
+    /// The peer is lost, or the body is longer than its link carries. Nothing was sent.
+    ///
+    /// # Panics
+    /// When the head is too long.
     pub fn visit(
         &mut self,
         (to, context, number): (PeerId, Context, u32),
         head: Vec<u8>,
         body: Option<Area>,
-    ) {
-        let outbox = &mut self.parts.outbox;
+    ) -> Result<()> {
+        assert!(head.len() as u64 <= HEAD_MOST, "the head is too long");
+        let Parts { peers, outbox, .. } = &mut self.parts;
+        if peers.is_lost(to) {
+            return Err(peers.error(to));
+        }
+        let limit = self.links.capabilities(peers.link(to)).body_limit;
+        let len = body.as_ref().map_or(0, Area::len);
+        if len > limit {
+            return Err(Cause::TooLong { len, limit }.into());
+        }
         let envelope = head_envelope(context, number);
         outbox.defer(Deferred {
             to,
@@ -87,5 +103,6 @@ impl Traffic {
         }
         self.parts.has_errands = true;
         self.run_errands();
+        Ok(())
     }
 }

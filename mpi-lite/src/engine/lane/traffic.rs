@@ -73,6 +73,10 @@ impl Traffic {
                     self.land(inbound, Target::Nothing, Area::EMPTY);
                 }
             }
+            Errand::Admit(inbound, mut head) => {
+                let area = head.area();
+                self.land(inbound, Target::Head(head), area);
+            }
             Errand::Land(inbound, None) => self.land(inbound, Target::Nothing, Area::EMPTY),
             Errand::Land(inbound, Some((body, area))) => {
                 self.land(inbound, Target::Body(body), area);
@@ -84,10 +88,9 @@ impl Traffic {
 
     fn send_deferred(&mut self, message: Deferred) {
         let Deferred { to, envelope, body } = message;
-        let envelope = envelope.encode();
-        let (token, body) = self.parts.outbox.enter_deferred(to, envelope, body);
+        let (token, body) = self.parts.outbox.enter_deferred(to, &envelope, body);
         let message = Outbound {
-            envelope: &envelope,
+            envelope: &envelope.encode(),
             body,
             token,
             is_awaited: false,

@@ -44,7 +44,7 @@ pub struct Attached {
 
 /// Room in a buffer that a message takes.
 #[derive(Debug)]
-pub(crate) struct Reserved {
+pub(in crate::engine) struct Reserved {
     owner: BufferOwner,
     bytes: u64,
     /// The number of the message in the buffer.
@@ -151,7 +151,7 @@ impl Buffers {
     /// # Errors
     /// There is not enough.
     #[inline]
-    pub(crate) fn reserve(&self, plan: &SendPlan, len: u64) -> Result<Option<Box<Reserved>>> {
+    pub(in crate::engine) fn reserve(&self, plan: &SendPlan, len: u64) -> Result<Option<Reserved>> {
         match plan.mode {
             Mode::Buffered => self.find_room(plan.context, len).map(Some),
             _ => Ok(None),
@@ -159,7 +159,7 @@ impl Buffers {
     }
 
     #[inline(never)]
-    fn find_room(&self, context: Context, len: u64) -> Result<Box<Reserved>> {
+    fn find_room(&self, context: Context, len: u64) -> Result<Reserved> {
         let bytes = len.saturating_add(BUFFERED_OVERHEAD_BYTES);
         let owner = self.owner_for(context);
         let attached = self.get(owner);
@@ -169,15 +169,15 @@ impl Buffers {
             let need = bytes;
             return Err(Cause::BufferFull { need, room, most }.into());
         }
-        Ok(Box::new(Reserved {
+        Ok(Reserved {
             owner,
             bytes,
             number: 0,
-        }))
+        })
     }
 
     /// Puts a message into the room that was found for it.
-    pub(crate) fn put(&mut self, reserved: &mut Reserved) {
+    pub(in crate::engine) fn put(&mut self, reserved: &mut Reserved) {
         if let Some(attached) = self.get_mut(reserved.owner) {
             reserved.number = attached.messages;
             attached.messages += 1;
@@ -187,7 +187,7 @@ impl Buffers {
     }
 
     /// Takes a message out. Returns the requests that complete with it.
-    pub(crate) fn take_out(&mut self, reserved: &Reserved) -> Vec<Request> {
+    pub(in crate::engine) fn take_out(&mut self, reserved: &Reserved) -> Vec<Request> {
         let Some(attached) = self.get_mut(reserved.owner) else {
             return Vec::new();
         };

@@ -7,10 +7,9 @@ mod withdrawals;
 
 use std::sync::Arc;
 
-pub(super) use attached::Reserved;
 pub use attached::{Attached, BUFFERED_OVERHEAD_BYTES, BufferOwner, Buffers};
-pub(super) use sends::Sending;
 use sends::{Burst, SpareBuffers};
+pub(super) use sends::{Ending, Sending};
 pub(super) use withdrawals::Verdict;
 use withdrawals::Withdrawals;
 
@@ -52,7 +51,7 @@ pub(super) struct Draft {
     copy: Option<Vec<u8>>,
     /// Bytes that count against the eager budget.
     kept: u64,
-    buffered: Option<Box<Reserved>>,
+    ending: Option<Box<Ending>>,
     /// The send is complete at once.
     is_copied: bool,
 }
@@ -150,9 +149,10 @@ impl Outbox {
         is_waited_for: bool,
     ) -> Result<Draft> {
         let len = plan.area.len();
-        let buffered = self.buffers.reserve(plan, len)?;
+        let reserved = self.buffers.reserve(plan, len)?;
+        let ending = reserved.map(|reserved| Box::new(Ending::Buffered(reserved)));
         let is_copied = self.is_copied(plan.mode, len, is_waited_for && link.acknowledges);
-        let kept = if is_copied && buffered.is_none() {
+        let kept = if is_copied && ending.is_none() {
             protocol::kept_by_copy(len)
         } else {
             0
@@ -171,7 +171,7 @@ impl Outbox {
             body,
             copy,
             kept,
-            buffered,
+            ending,
             is_copied,
         })
     }
@@ -194,7 +194,7 @@ impl Outbox {
             (to, envelope),
             plan.area.len(),
             (draft.copy, draft.kept),
-            draft.buffered,
+            draft.ending,
         ));
         (Token(token), envelope, draft.body)
     }
@@ -245,19 +245,19 @@ impl Outbox {
         self.burst.end()
     }
 
-    /// Removes a send that is over. Returns its request, and its room in an attached buffer.
+    /// Removes a send that is over. Returns its request, and what its end is to beside that.
     #[inline(always)]
-    pub(super) fn close(&mut self, token: Token) -> (Option<Request>, Option<Box<Reserved>>) {
+    pub(super) fn close(&mut self, token: Token) -> (Option<Request>, Option<Box<Ending>>) {
         let sending = self
             .sends
             .remove(token.0)
             .expect("a link finishes what was sent");
         self.kept_bytes -= sending.kept();
-        let (request, copy, buffered) = sending.end();
+        let (request, copy, ending) = sending.end();
         if let Some(copy) = copy {
             self.spare.keep(copy, &self.settings);
         }
-        (request, buffered)
+        (request, ending)
     }
 
     /// The sends that links have not finished.
@@ -372,14 +372,14 @@ impl Outbox {
     pub(super) fn enter_deferred(
         &mut self,
         to: PeerId,
-        envelope: EnvelopeBytes,
+        envelope: &Envelope,
         body: Load,
     ) -> (Token, Area) {
         let (area, copy) = match body {
             Load::Area(area) => (area, None),
             Load::Bytes(mut bytes) => (Area::Run(Span::held(&mut bytes)), Some(bytes)),
         };
-        let sending = Sending::without_request(to, envelope, area.len(), copy);
+        let sending = Sending::without_request((to, envelope), area.len(), copy);
         (Token(self.sends.insert(sending)), area)
     }
 

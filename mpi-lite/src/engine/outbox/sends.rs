@@ -8,6 +8,15 @@ use crate::engine::requests::Request;
 use crate::ids::ContextKind;
 use crate::transport::{EnvelopeBytes, PeerId};
 
+/// What the end of a send is to, beside its request.
+#[derive(Debug)]
+pub(in crate::engine) enum Ending {
+    /// Its room in an attached buffer is free.
+    Buffered(Reserved),
+    /// The port that has sent this body may use its memory again.
+    Body(PeerId, Envelope),
+}
+
 /// A send that the transport has not finished.
 #[derive(Debug)]
 pub(in crate::engine) struct Sending {
@@ -19,8 +28,8 @@ pub(in crate::engine) struct Sending {
     copy: Option<Vec<u8>>,
     /// Bytes that count against the eager budget.
     kept: u64,
-    /// Its room in an attached buffer.
-    buffered: Option<Box<Reserved>>,
+    /// What its end is to, beside the request.
+    ending: Option<Box<Ending>>,
     /// The receiver.
     to: PeerId,
     /// Its envelope.
@@ -36,14 +45,14 @@ impl Sending {
         (to, envelope): (PeerId, EnvelopeBytes),
         len: u64,
         (copy, kept): (Option<Vec<u8>>, u64),
-        buffered: Option<Box<Reserved>>,
+        ending: Option<Box<Ending>>,
     ) -> Self {
         Self {
             request,
             len,
             copy,
             kept,
-            buffered,
+            ending,
             to,
             envelope,
         }
@@ -57,7 +66,10 @@ impl Sending {
 
     /// Its room in an attached buffer.
     pub(super) fn reserved(&mut self) -> Option<&mut Reserved> {
-        self.buffered.as_deref_mut()
+        match self.ending.as_deref_mut()? {
+            Ending::Buffered(reserved) => Some(reserved),
+            Ending::Body(..) => None,
+        }
     }
 
     /// Its envelope, as it was sent.
@@ -65,27 +77,27 @@ impl Sending {
         self.envelope
     }
 
-    /// Takes it apart: its request, its copy, its room in an attached buffer.
+    /// Takes it apart: its request, its copy, what its end is to beside the request.
     #[inline(always)]
-    pub(super) fn end(self) -> (Option<Request>, Option<Vec<u8>>, Option<Box<Reserved>>) {
-        (self.request, self.copy, self.buffered)
+    pub(super) fn end(self) -> (Option<Request>, Option<Vec<u8>>, Option<Box<Ending>>) {
+        (self.request, self.copy, self.ending)
     }
 
     /// A message for which no request waits.
     pub(super) fn without_request(
-        to: PeerId,
-        envelope: EnvelopeBytes,
+        (to, envelope): (PeerId, &Envelope),
         len: u64,
         copy: Option<Vec<u8>>,
     ) -> Self {
+        let ending = || Box::new(Ending::Body(to, *envelope));
         Self {
             request: None,
             len,
+            ending: copy.is_none().then(ending),
             copy,
             kept: 0,
-            buffered: None,
             to,
-            envelope,
+            envelope: envelope.encode(),
         }
     }
 

@@ -1,10 +1,11 @@
 //! The way of a message to its port: heads that have come, bodies that they have announced.
 //!
 //! A link delivers into the door, and calls no port: the bytes of a head are here only when the
-//! link has returned. Ports are served later, in the order in which things came. If a body comes
-//! before its head is complete, it stays with its sender until then.
+//! link has returned. Ports are served later: the heads of a peer in the order in which they were
+//! sent, though a part of one may come later than all of the next. If a body comes before its head
+//! was served, it stays with its sender until then.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use super::head::{HEAD_MOST, Head, HeadName, is_body};
 use crate::data::Area;
@@ -12,6 +13,15 @@ use crate::engine::envelope::Envelope;
 use crate::engine::inbox::matching::Inbound;
 use crate::ids::Context;
 use crate::transport::PeerId;
+
+/// So many heads of a peer are taken in before the first of them is complete: a mebibyte of memory
+/// at most. Others stay with their sender. RMPP has no more messages of a peer under way. In unit
+/// tests they are few, so that some stay there.
+const HEADS_MOST: usize = if cfg!(test) { 4 } else { 256 };
+
+/// So many bodies of a peer are awaited. A body follows its head at once in the same channel, and
+/// the link with the most channels has 65,535 of them (RFC 9260, 3.3.2). What is beyond is dropped.
+const BODIES_MOST: usize = 1 << 16;
 
 /// A body whose length is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +37,7 @@ pub(in crate::engine) enum Comer {
     Head(Head),
     /// It lands here.
     Body(Announced, Area),
-    /// A part of its head is still to come: it stays with its sender.
+    /// It stays with its sender: a head is to be served before it.
     Early,
     /// It is no message that a port has asked for.
     Nonsense,
@@ -37,20 +47,44 @@ pub(in crate::engine) enum Comer {
 #[derive(Debug)]
 pub(super) enum Visit {
     Head(Head),
+    /// A head that has stayed with its sender may come.
+    Room(Inbound, Head),
     Landed(HeadName, u64),
+    Sent(HeadName),
     Lost(PeerId),
+}
+
+/// A head of a peer that is not served yet.
+#[derive(Debug)]
+enum Coming {
+    /// A part of it is still to come.
+    Partial(u64),
+    /// An earlier one is to be served before it.
+    Complete(Head),
+    /// It is with its sender, and has so many bytes.
+    Held(Inbound, Envelope, u64),
+}
+
+/// A peer, and what it has sent.
+#[derive(Debug, Default)]
+struct Visitor {
+    /// Heads in the order in which they were sent. The first one is not complete.
+    coming: VecDeque<(HeadName, Coming)>,
+    /// Where bodies land whose heads have been served.
+    awaited: BTreeMap<HeadName, Area>,
+    /// Bodies that came before their heads were served.
+    early: BTreeMap<HeadName, (Inbound, u64)>,
 }
 
 /// Messages on their way to ports.
 #[derive(Debug, Default)]
 pub(super) struct Door {
     visits: VecDeque<Visit>,
-    /// Heads of which a part is still to come.
-    announced: BTreeSet<HeadName>,
-    /// Where bodies land whose heads have been served.
-    awaited: BTreeMap<HeadName, Area>,
-    /// Bodies that came before their heads were complete.
-    early: BTreeMap<HeadName, (Inbound, u64)>,
+    visitors: BTreeMap<PeerId, Visitor>,
+    /// The number of the last head.
+    serial: u64,
+    /// Bodies that were refused, since their sender had announced too many.
+    refused: u64,
 }
 
 /// A body that stayed with its sender until its head was served.
@@ -58,6 +92,34 @@ pub(super) struct EarlyBody {
     pub(super) inbound: Inbound,
     /// Where it lands; `None` if its head has announced none.
     pub(super) place: Option<(Announced, Area)>,
+}
+
+impl Visitor {
+    /// The next head that is to be served.
+    fn next(&mut self) -> Option<Head> {
+        match self.coming.pop_front()? {
+            (_, Coming::Complete(head)) => Some(head),
+            first => {
+                self.coming.push_front(first);
+                None
+            }
+        }
+    }
+
+    fn announces(&self, name: &HeadName) -> bool {
+        self.coming.iter().any(|(known, _)| known == name)
+    }
+
+    fn body(&mut self, name: HeadName, inbound: Inbound, len: u64) -> Comer {
+        if let Some(area) = self.awaited.remove(&name) {
+            return Comer::Body(Announced { name, len }, area);
+        }
+        if self.announces(&name) && !self.early.contains_key(&name) {
+            self.early.insert(name, (inbound, len));
+            return Comer::Early;
+        }
+        Comer::Nonsense
+    }
 }
 
 impl Door {
@@ -75,34 +137,60 @@ impl Door {
         len: u64,
     ) -> Comer {
         let name = HeadName::of(from, envelope);
-        if !is_body(envelope) {
-            // No body follows a word.
-            let is_named = name.context != Context::SERVICE;
-            if len > HEAD_MOST || (is_named && !self.announced.insert(name)) {
-                return Comer::Nonsense;
-            }
-            return Comer::Head(Head::new(from, *envelope, vec![0; len as usize]));
+        let visitor = self.visitors.entry(from).or_default();
+        if is_body(envelope) {
+            return visitor.body(name, inbound, len);
         }
-        let body = Announced { name, len };
-        if let Some(area) = self.awaited.remove(&name) {
-            return Comer::Body(body, area);
+        // No body follows a word.
+        let is_named = name.context != Context::SERVICE;
+        if len > HEAD_MOST || (is_named && visitor.announces(&name)) {
+            return Comer::Nonsense;
         }
-        if self.announced.contains(&name) && !self.early.contains_key(&name) {
-            self.early.insert(name, (inbound, len));
+        if visitor.coming.len() >= HEADS_MOST {
+            let held = Coming::Held(inbound, *envelope, len);
+            visitor.coming.push_back((name, held));
             return Comer::Early;
         }
-        Comer::Nonsense
+        self.serial += 1;
+        visitor
+            .coming
+            .push_back((name, Coming::Partial(self.serial)));
+        Comer::Head(Head::with_room((from, *envelope), len, self.serial))
     }
 
-    /// A head is complete.
+    /// A head is complete. It is served when those before it are.
     pub(super) fn note_head(&mut self, head: Head) {
-        self.announced.remove(&head.name());
-        self.visits.push_back(Visit::Head(head));
+        let Some(visitor) = self.visitors.get_mut(&head.from()) else {
+            return;
+        };
+        let serial = head.serial();
+        let is_it = |(_, coming): &&mut (HeadName, Coming)| matches!(coming, Coming::Partial(number) if *number == serial);
+        if let Some((_, coming)) = visitor.coming.iter_mut().find(is_it) {
+            *coming = Coming::Complete(head);
+        }
+        while let Some(head) = visitor.next() {
+            let from = head.from();
+            self.visits.push_back(Visit::Head(head));
+            // One more may come.
+            if let Some((_, coming)) = visitor.coming.get_mut(HEADS_MOST - 1)
+                && let Coming::Held(inbound, envelope, len) = *coming
+            {
+                self.serial += 1;
+                *coming = Coming::Partial(self.serial);
+                let head = Head::with_room((from, envelope), len, self.serial);
+                self.visits.push_back(Visit::Room(inbound, head));
+            }
+        }
     }
 
     /// A body has landed.
     pub(super) fn note_body(&mut self, body: Announced) {
         self.visits.push_back(Visit::Landed(body.name, body.len));
+    }
+
+    /// A body has been sent.
+    pub(super) fn note_sent(&mut self, name: HeadName) {
+        self.visits.push_back(Visit::Sent(name));
     }
 
     /// What is to be served next.
@@ -114,28 +202,43 @@ impl Door {
     /// waited for that.
     pub(super) fn note_served(&mut self, head: &Head, area: Option<Area>) -> Option<EarlyBody> {
         let name = head.name();
-        if let Some((inbound, len)) = self.early.remove(&name) {
+        let visitor = self.visitors.get_mut(&head.from())?;
+        if let Some((inbound, len)) = visitor.early.remove(&name) {
             let place = area.map(|area| (Announced { name, len }, area));
             return Some(EarlyBody { inbound, place });
         }
-        if let Some(area) = area {
-            self.awaited.insert(name, area);
+        match area {
+            Some(area) if visitor.awaited.len() < BODIES_MOST => {
+                _ = visitor.awaited.insert(name, area)
+            }
+            Some(_) => self.refused += 1,
+            None => {}
         }
         None
     }
 
     /// Nothing more comes of a peer. What has come of it is still served.
     pub(super) fn lose(&mut self, peer: PeerId) {
-        let is_other = |name: &HeadName| name.from != peer;
-        self.announced.retain(is_other);
-        self.awaited.retain(|name, _| is_other(name));
-        self.early.retain(|name, _| is_other(name));
+        self.visitors.remove(&peer);
+        let is_in_vain =
+            |visit: &Visit| matches!(visit, Visit::Room(_, head) if head.from() == peer);
+        self.visits.retain(|visit| !is_in_vain(visit));
         self.visits.push_back(Visit::Lost(peer));
     }
 
     /// Forgets what is on its way to a port that is gone.
     pub(super) fn forget(&mut self, context: Context) {
-        self.awaited.retain(|name, _| name.context != context);
+        for visitor in self.visitors.values_mut() {
+            visitor.awaited.retain(|name, _| name.context != context);
+        }
+    }
+
+    #[cfg(all(test, feature = "sim"))]
+    pub(super) fn awaits_nothing(&self) -> bool {
+        let is_empty = |visitor: &Visitor| {
+            visitor.coming.is_empty() && visitor.awaited.is_empty() && visitor.early.is_empty()
+        };
+        self.is_idle() && self.visitors.values().all(is_empty)
     }
 }
 
@@ -220,6 +323,108 @@ mod tests {
             matches!(body(&mut door, 7), Comer::Nonsense),
             "it announced none"
         );
+    }
+
+    #[test]
+    fn a_head_is_served_after_those_that_were_sent_before() {
+        let mut door = Door::default();
+        let (first, second) = (head(&mut door, 7), head(&mut door, 8));
+        let other = door.come((PeerId(4), &head_envelope(PORT, 9)), inbound(0), 8);
+        let Comer::Head(other) = other else {
+            panic!("{other:?}");
+        };
+        for head in [second, other, first] {
+            door.note_head(head);
+        }
+        for number in [9, 7, 8] {
+            let next = door.next();
+            assert!(matches!(next, Some(Visit::Head(head)) if head.number() == number));
+        }
+        assert!(door.is_idle());
+    }
+
+    #[test]
+    fn a_peer_that_completes_no_head_gets_little_memory() {
+        const MORE: u32 = 3;
+        let most = HEADS_MOST as u32;
+        let mut door = Door::default();
+        let heads: Vec<Head> = (0..most).map(|number| head(&mut door, number)).collect();
+        for number in most..most + MORE {
+            let late = door.come((PEER, &head_envelope(PORT, number)), inbound(number), 8);
+            assert!(matches!(late, Comer::Early));
+        }
+        // Bodies of heads that stay with their sender do, too.
+        assert!(matches!(body(&mut door, most), Comer::Early));
+        for head in heads.into_iter().take(MORE as usize) {
+            door.note_head(head);
+        }
+        for number in 0..MORE {
+            let next = door.next();
+            assert!(matches!(next, Some(Visit::Head(head)) if head.number() == number));
+            let Some(Visit::Room(late, head)) = door.next() else {
+                panic!("one more may come");
+            };
+            assert_eq!(late, inbound(most + number));
+            assert_eq!(head.number(), most + number);
+        }
+        door.lose(PEER);
+        assert!(matches!(door.next(), Some(Visit::Lost(PEER))));
+        assert!(door.is_idle());
+    }
+
+    #[test]
+    fn a_peer_that_sends_no_body_gets_little_memory() {
+        let mut door = Door::default();
+        let most = BODIES_MOST as u32;
+        for number in 0..most + 1 {
+            let came = head(&mut door, number);
+            door.note_head(came);
+            assert!(serve(&mut door, Some(Area::EMPTY)).is_none());
+        }
+        assert_eq!(door.refused, 1);
+        assert!(matches!(body(&mut door, most), Comer::Nonsense));
+        assert!(matches!(body(&mut door, 0), Comer::Body(..)));
+    }
+
+    /// Nothing that comes makes the door panic, and what it holds stays small.
+    #[test]
+    fn a_door_survives_any_messages() {
+        let mut rng = rmpp_core::Rng::new(1);
+        let (mut door, mut partial) = (Door::default(), Vec::new());
+        for _ in 0..100_000 {
+            let number = rng.below(300) as u32;
+            let context = [PORT, Context::SERVICE][rng.below(2) as usize];
+            let from = PeerId(rng.below(2) as u32);
+            let mut envelope = head_envelope(context, number);
+            envelope.source = rng.below(3) as u32;
+            if rng.below(10_000) == 0 {
+                door.lose(from);
+            }
+            match door.come((from, &envelope), inbound(number), rng.below(HEAD_MOST + 9)) {
+                Comer::Head(head) => partial.push(head),
+                Comer::Body(body, _) => door.note_body(body),
+                Comer::Early | Comer::Nonsense => {}
+            }
+            if !partial.is_empty() && rng.below(2) == 0 {
+                let at = rng.below(partial.len() as u64) as usize;
+                door.note_head(partial.swap_remove(at));
+            }
+            while let Some(visit) = door.next() {
+                match visit {
+                    Visit::Head(head) => {
+                        let area = (rng.below(2) == 0).then_some(Area::EMPTY);
+                        door.note_served(&head, area);
+                    }
+                    Visit::Room(_, head) => partial.push(head),
+                    Visit::Landed(..) | Visit::Sent(_) | Visit::Lost(_) => {}
+                }
+            }
+            for visitor in door.visitors.values() {
+                let has_room = |it: &&(HeadName, Coming)| !matches!(it.1, Coming::Held(..));
+                assert!(visitor.coming.iter().filter(has_room).count() <= HEADS_MOST);
+                assert!(visitor.early.len() <= visitor.coming.len());
+            }
+        }
     }
 
     #[test]

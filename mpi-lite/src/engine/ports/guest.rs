@@ -7,7 +7,7 @@
 use std::fmt;
 
 use super::errand::Errand;
-use super::head::{Head, body_envelope, head_envelope};
+use super::head::{HEAD_MOST, Head, body_envelope, head_envelope};
 use crate::data::Area;
 use crate::engine::envelope::Envelope;
 use crate::engine::outbox::{Deferred, Load};
@@ -28,7 +28,12 @@ pub trait Guest: fmt::Debug + Send {
     /// bytes.
     fn landed(&mut self, from: PeerId, number: u32, len: u64, effects: &mut Effects);
 
-    /// Nothing more comes of this peer: no body that it has announced will land.
+    /// The body with this number is with `to`: its memory may be used again. The answer of `to` may
+    /// come before.
+    fn sent(&mut self, to: PeerId, number: u32, effects: &mut Effects);
+
+    /// Nothing more comes of this peer: no body that it has announced will land, and no link reads
+    /// those that go to it.
     fn lost(&mut self, peer: PeerId, effects: &mut Effects);
 }
 
@@ -49,14 +54,17 @@ impl Effects {
         }
     }
 
-    /// Sends a head to the same port of a peer. It has at most
-    /// [`HEAD_MOST`](super::HEAD_MOST) bytes.
+    /// Sends a head to the same port of a peer.
+    ///
+    /// # Panics
+    /// When the head has more than [`HEAD_MOST`] bytes.
     pub fn send_head(&mut self, to: PeerId, number: u32, head: Vec<u8>) {
+        assert!(head.len() as u64 <= HEAD_MOST, "the head is too long");
         self.send(to, head_envelope(self.context, number), Load::Bytes(head));
     }
 
     /// Sends the body that the head with this number has announced. The memory must stay as it is
-    /// until the receiver has answered.
+    /// until [`Guest::sent`] or [`Guest::lost`] is called for it.
     pub fn send_body(&mut self, to: PeerId, number: u32, body: Area) {
         self.send(to, body_envelope(self.context, number), Load::Area(body));
     }

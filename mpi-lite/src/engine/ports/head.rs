@@ -1,7 +1,9 @@
 //! The first message of an operation on a port, and how heads and bodies are told apart.
 
+use crate::data::Area;
 use crate::engine::envelope::{Envelope, Flags};
 use crate::ids::Context;
+use crate::memory::Span;
 use crate::transport::PeerId;
 
 /// The longest head, in bytes: a page.
@@ -13,6 +15,8 @@ pub struct Head {
     from: PeerId,
     envelope: Envelope,
     bytes: Vec<u8>,
+    /// By which the door knows it.
+    serial: u64,
 }
 
 impl Head {
@@ -21,7 +25,21 @@ impl Head {
             from,
             envelope,
             bytes,
+            serial: 0,
         }
+    }
+
+    /// One that comes with `len` bytes.
+    pub(super) fn with_room((from, envelope): (PeerId, Envelope), len: u64, serial: u64) -> Self {
+        let bytes = vec![0; len as usize];
+        Self {
+            serial,
+            ..Self::new(from, envelope, bytes)
+        }
+    }
+
+    pub(super) fn serial(&self) -> u64 {
+        self.serial
     }
 
     /// Its sender.
@@ -46,9 +64,9 @@ impl Head {
         &self.envelope
     }
 
-    /// Where a link writes it.
-    pub(in crate::engine) fn room(&mut self) -> &mut [u8] {
-        &mut self.bytes
+    /// Where a link writes it. It is not read before.
+    pub(in crate::engine) fn area(&mut self) -> Area {
+        Area::Run(Span::held(&mut self.bytes))
     }
 
     pub(super) fn name(&self) -> HeadName {
@@ -60,15 +78,16 @@ impl Head {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::engine) struct HeadName {
     pub(super) context: Context,
-    pub(super) from: PeerId,
+    /// The sender or the receiver.
+    pub(super) peer: PeerId,
     pub(super) number: u32,
 }
 
 impl HeadName {
-    pub(super) fn of(from: PeerId, envelope: &Envelope) -> Self {
+    pub(super) fn of(peer: PeerId, envelope: &Envelope) -> Self {
         Self {
             context: envelope.context,
-            from,
+            peer,
             number: envelope.tag.cast_unsigned(),
         }
     }

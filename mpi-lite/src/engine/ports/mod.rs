@@ -18,6 +18,7 @@ pub(super) use door::{Announced, Comer};
 use door::{Door, Visit};
 pub(super) use errand::Errand;
 pub use guest::{Effects, Guest};
+use head::HeadName;
 pub use head::{HEAD_MOST, Head};
 pub(super) use head::{body_envelope, head_envelope};
 pub use port::Port;
@@ -82,6 +83,11 @@ impl Ports {
     #[cfg(all(test, feature = "sim"))]
     pub(super) fn len(&self) -> usize {
         self.table.len()
+    }
+
+    #[cfg(all(test, feature = "sim"))]
+    pub(super) fn await_nothing(&self) -> bool {
+        self.door.awaits_nothing()
     }
 }
 
@@ -175,7 +181,13 @@ impl Ports {
         inbound: Inbound,
         len: u64,
     ) -> Comer {
-        self.door.come((from, envelope), inbound, len)
+        let comer = self.door.come((from, envelope), inbound, len);
+        let is_body = matches!(comer, Comer::Body(..));
+        // The memory of a port that has closed meanwhile may be gone.
+        if is_body && !self.table.has_guest(envelope.context) {
+            return Comer::Nonsense;
+        }
+        comer
     }
 
     /// A head is complete.
@@ -188,16 +200,30 @@ impl Ports {
         self.door.note_body(body);
     }
 
+    /// The body with this envelope is with its receiver.
+    #[cold]
+    pub(super) fn note_sent(&mut self, to: PeerId, envelope: &Envelope) {
+        self.door.note_sent(HeadName::of(to, envelope));
+    }
+
     /// Serves what has come, in this order. Appends what is to be done then to `errands`.
     #[cold]
     pub(super) fn serve(&mut self, errands: &mut Vec<Errand>) {
         while let Some(visit) = self.door.next() {
             match visit {
                 Visit::Head(head) => self.serve_head(&head, errands),
+                Visit::Room(inbound, head) => errands.push(Errand::Admit(inbound, head)),
                 Visit::Landed(name, len) => {
                     let mut effects = Effects::new(name.context);
                     self.table.with_guest(name.context, |guest| {
-                        guest.landed(name.from, name.number, len, &mut effects);
+                        guest.landed(name.peer, name.number, len, &mut effects);
+                    });
+                    effects.append_to(errands);
+                }
+                Visit::Sent(name) => {
+                    let mut effects = Effects::new(name.context);
+                    self.table.with_guest(name.context, |guest| {
+                        guest.sent(name.peer, name.number, &mut effects);
                     });
                     effects.append_to(errands);
                 }

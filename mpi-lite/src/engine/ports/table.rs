@@ -233,6 +233,11 @@ impl PortTable {
         }
     }
 
+    /// Returns true if a port of this context is open that is no communicator's.
+    pub(super) fn has_guest(&self, context: Context) -> bool {
+        self.with_guest(context, |_| ()).is_some()
+    }
+
     /// The contexts of the ports that are no communicators'.
     pub(super) fn of_guests(&self) -> Vec<Context> {
         let table = self.table.lock();
@@ -327,7 +332,12 @@ impl Drop for OpenPort {
     fn drop(&mut self) {
         let mut table = self.ports.table.lock();
         let entry = table.ports.get(&self.context);
-        if entry.is_some_and(|entry| !matches!(entry.port, Port::Matching { .. })) {
+        // Another port may have been opened for the same context meanwhile.
+        let is_own = |entry: &&Entry| Arc::ptr_eq(&entry.begun, &self.begun);
+        let Some(entry) = entry.filter(is_own) else {
+            return;
+        };
+        if !matches!(entry.port, Port::Matching { .. }) {
             table.ports.remove(&self.context);
             return;
         }
