@@ -5,7 +5,7 @@ use super::buffers::{
     Given, Input, SEND_IN_PLACE, blocks, check_blocks, check_each, check_fills, keep, parts,
 };
 use super::choose::{self, Spread};
-use super::collective::{Collective, Remainder};
+use super::collective::{Begun, Collective, Remainder};
 use super::exchange;
 use crate::comm::{Call, Members, Operation, Peers, Sides};
 use crate::data::Buffer;
@@ -26,6 +26,8 @@ pub struct Allgather {
 }
 
 impl Collective for Allgather {
+    type Output = ();
+
     fn call(&self) -> Call {
         Call::of_all(Operation::Allgather)
     }
@@ -70,7 +72,7 @@ impl Collective for Allgather {
                 exchange::allgather_by_last(at_site, Operation::Allgather, &places)?;
             }
             _ => {
-                return Ok(Some(async move {
+                return Ok(Begun::Left(async move {
                     match choice {
                         Spread::Ring => ring(peers, &places).await,
                         _ => doubling(peers, &places).await,
@@ -78,7 +80,7 @@ impl Collective for Allgather {
                 }));
             }
         }
-        Ok(None)
+        Ok(Begun::Done(()))
     }
 }
 
@@ -97,6 +99,8 @@ pub struct Allgatherv {
 }
 
 impl Collective for Allgatherv {
+    type Output = ();
+
     fn call(&self) -> Call {
         Call::of_all(Operation::Allgatherv)
     }
@@ -138,9 +142,9 @@ impl Collective for Allgatherv {
         });
         if let (Spread::Last, Some(at_site)) = (choice, peers.at_site()) {
             exchange::allgather_by_last(at_site, Operation::Allgatherv, places)?;
-            return Ok(None);
+            return Ok(Begun::Done(()));
         }
-        Ok(Some(ring(peers, places)))
+        Ok(Begun::Left(ring(peers, places)))
     }
 }
 

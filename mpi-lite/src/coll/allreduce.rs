@@ -4,7 +4,7 @@ use super::bcast::broadcast_in_full;
 use super::between::given;
 use super::buffers::{Input, keep, split};
 use super::choose::{self, Reduction, nearness};
-use super::collective::{Collective, Remainder};
+use super::collective::{Begun, Collective, Remainder};
 use super::partial::{Partial, fold};
 use super::reduce::{check_operands, swap_results};
 use super::{allgather, shared};
@@ -31,6 +31,8 @@ pub struct Allreduce {
 }
 
 impl Collective for Allreduce {
+    type Output = ();
+
     #[inline]
     fn call(&self) -> Call {
         Call::of_all(Operation::Allreduce)
@@ -78,7 +80,7 @@ pub(super) fn allreduce<'a, P: Peers>(
     op: &'a Op,
 ) -> Remainder<impl Future<Output = Result<()>> + Send + 'a> {
     if own.count() == 0 {
-        return Ok(None);
+        return Ok(Begun::Done(()));
     }
     let vector = (own.count(), receive.bytes()?, op.is_commutative());
     let choice = choose::reduction(vector, peers.all(), nearness(peers));
@@ -86,7 +88,7 @@ pub(super) fn allreduce<'a, P: Peers>(
         (Reduction::All, Some(at_site)) => shared::allreduce_by_all(at_site, own, receive, op)?,
         (Reduction::Last, Some(at_site)) => shared::allreduce_by_last(at_site, own, receive, op)?,
         _ => {
-            return Ok(Some(async move {
+            return Ok(Begun::Left(async move {
                 if choice == Reduction::Ring {
                     keep(own, receive)?;
                     return ring(peers, receive, op).await;
@@ -95,7 +97,7 @@ pub(super) fn allreduce<'a, P: Peers>(
             }));
         }
     }
-    Ok(None)
+    Ok(Begun::Done(()))
 }
 
 /// Recursive doubling. If the number of processes is no power of two, the first ones work in pairs

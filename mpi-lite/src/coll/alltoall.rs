@@ -5,7 +5,7 @@ use super::buffers::{
     Given, Input, SEND_IN_PLACE, check_blocks, check_each, check_fills, keep, lay_down, parts,
 };
 use super::choose::{self, Exchange, Nearness, nearness};
-use super::collective::{Collective, Remainder};
+use super::collective::{Begun, Collective, Remainder};
 use super::exchange;
 use crate::comm::{Call, Members, Operation, Peers, Sides};
 use crate::data::Buffer;
@@ -27,6 +27,8 @@ pub struct Alltoall {
 }
 
 impl Collective for Alltoall {
+    type Output = ();
+
     fn call(&self) -> Call {
         Call::of_all(Operation::Alltoall)
     }
@@ -75,7 +77,7 @@ impl Collective for Alltoall {
                 exchange::alltoall_by_last(at_site, &whole(own), &whole(receive))?;
             }
             _ => {
-                return Ok(Some(async move {
+                return Ok(Begun::Left(async move {
                     match (choice, &self.send) {
                         (Exchange::Hops, _) => hops(peers, &blocks, &places).await,
                         (_, Input::Buffer(_)) => pairwise(peers, &blocks, &places).await,
@@ -84,7 +86,7 @@ impl Collective for Alltoall {
                 }));
             }
         }
-        Ok(None)
+        Ok(Begun::Done(()))
     }
 }
 
@@ -102,6 +104,8 @@ pub struct Alltoallw {
 }
 
 impl Collective for Alltoallw {
+    type Output = ();
+
     fn call(&self) -> Call {
         Call::of_all(Operation::Alltoallv)
     }
@@ -139,9 +143,9 @@ impl Collective for Alltoallw {
             && at_site.site().has_exchange_buffers()
             && exchange::alltoallw_by_last(at_site, own, places)?
         {
-            return Ok(None);
+            return Ok(Begun::Done(()));
         }
-        Ok(Some(async move {
+        Ok(Begun::Left(async move {
             match self.send {
                 Some(_) => pairwise(peers, own, places).await,
                 None => in_place(peers, places).await,

@@ -1,7 +1,7 @@
 //! Barrier. Source: MPI 5.0, 6.3.
 
 use super::choose::{self, Synchronisation, nearness};
-use super::collective::{Collective, Remainder, complete};
+use super::collective::{Begun, Collective, Remainder, complete};
 use super::shared;
 use crate::comm::{Call, Members, Operation, Peers, Sides};
 use crate::data::Buffer;
@@ -14,6 +14,8 @@ use crate::error::Result;
 pub struct Barrier;
 
 impl Collective for Barrier {
+    type Output = ();
+
     #[inline]
     fn call(&self) -> Call {
         Call::of_all(Operation::Barrier)
@@ -45,14 +47,14 @@ impl Collective for Barrier {
         peers: &'a P,
     ) -> Remainder<impl Future<Output = Result<()>> + Send + 'a> {
         if peers.all() == 1 {
-            return Ok(None);
+            return Ok(Begun::Done(()));
         }
         match (choose::barrier(nearness(peers)), peers.at_site()) {
             (Synchronisation::Rounds, Some(at_site)) => shared::barrier_in_rounds(at_site)?,
             (Synchronisation::Count, Some(at_site)) => shared::barrier_by_count(at_site)?,
-            _ => return Ok(Some(dissemination(peers))),
+            _ => return Ok(Begun::Left(dissemination(peers))),
         }
-        Ok(None)
+        Ok(Begun::Done(()))
     }
 }
 

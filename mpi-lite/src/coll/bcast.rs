@@ -3,7 +3,7 @@
 use super::between::Role;
 use super::buffers::split;
 use super::choose::{self, Broadcast, nearness};
-use super::collective::{Collective, Remainder, complete};
+use super::collective::{Begun, Collective, Remainder, complete};
 use super::tree::lowest_bit;
 use super::{scatter, shared};
 use crate::comm::{Call, Members, Operation, Peers, Sides};
@@ -24,6 +24,8 @@ pub struct Bcast {
 }
 
 impl Collective for Bcast {
+    type Output = ();
+
     #[inline]
     fn call(&self) -> Call {
         Call::rooted(Operation::Bcast, self.root)
@@ -67,14 +69,14 @@ pub(super) fn broadcast<'a, P: Peers>(
     root: usize,
 ) -> Remainder<impl Future<Output = Result<()>> + Send + 'a> {
     if peers.all() == 1 {
-        return Ok(None);
+        return Ok(Begun::Done(()));
     }
     let choice = choose::broadcast(buffer.bytes()?, peers.all(), nearness(peers));
     if let (Broadcast::Site, Some(at_site)) = (choice, peers.at_site()) {
         shared::broadcast(at_site, buffer, root)?;
-        return Ok(None);
+        return Ok(Begun::Done(()));
     }
-    Ok(Some(async move {
+    Ok(Begun::Left(async move {
         match choice {
             Broadcast::Parts => in_parts(peers, buffer, root).await,
             _ => binomial(peers, buffer, root).await,

@@ -8,18 +8,28 @@ use std::future::ready;
 use std::sync::Arc;
 
 use crate::comm::{Call, Communicator, Members, Peers, Sides, TaskPeers, drive};
-use crate::engine::{Request, Work};
-use crate::error::{Cause, Result};
+use crate::engine::{Outcome, Request};
+use crate::error::{Cause, Error, Result};
 
-/// An operation that has begun: what is left of it, if anything is. What goes without messages is
-/// done.
-pub(crate) type Remainder<F> = Result<Option<F>>;
+/// An operation that has begun.
+pub enum Begun<T, F> {
+    /// It went without messages, and is done.
+    Done(T),
+    /// What is left of it.
+    Left(F),
+}
+
+/// What `begin` returns.
+pub(crate) type Remainder<F, T = ()> = Result<Begun<T, F>>;
 
 /// A collective operation with its arguments.
 ///
 /// Its buffers stay valid, and are left alone, until the call or the request that carries it out
 /// has completed; those of a persistent request until it is freed.
 pub trait Collective: Send + Sync + 'static {
+    /// What it returns beside what it writes to its buffers.
+    type Output: Send + 'static;
+
     /// The operation, and its root if it has one.
     #[doc(hidden)]
     fn call(&self) -> Call;
@@ -41,16 +51,18 @@ pub trait Collective: Send + Sync + 'static {
     #[doc(hidden)]
     fn check_between(&self, members: Members, others: usize) -> Result<()> {
         let _ = (members, others);
-        let why = "the operation is not defined for intercommunicators";
-        Err(Cause::Communicator(why).into())
+        Err(undefined())
     }
 
     /// Carries out the operation between the sides of an inter-communicator. The arguments are
     /// checked.
     #[doc(hidden)]
-    fn between<P: Peers>(&self, sides: &Sides<P>) -> impl Future<Output = Result<()>> + Send {
+    fn between<P: Peers>(
+        &self,
+        sides: &Sides<P>,
+    ) -> impl Future<Output = Result<Self::Output>> + Send {
         let _ = sides;
-        ready(Ok(()))
+        ready(Err(undefined()))
     }
 
     /// Begins the operation among `peers`. The arguments are checked.
@@ -58,30 +70,35 @@ pub trait Collective: Send + Sync + 'static {
     fn begin<'a, P: Peers>(
         &'a self,
         peers: &'a P,
-    ) -> Remainder<impl Future<Output = Result<()>> + Send + 'a>;
+    ) -> Remainder<impl Future<Output = Result<Self::Output>> + Send + 'a, Self::Output>;
+}
+
+/// The error of an operation that two sides cannot carry out.
+fn undefined() -> Error {
+    Cause::Communicator("the operation is not defined for intercommunicators").into()
 }
 
 /// Runs what is left of a blocking call.
 #[inline]
-pub(super) fn finish(begun: Remainder<impl Future<Output = Result<()>>>) -> Result<()> {
+pub(super) fn finish<T>(begun: Remainder<impl Future<Output = Result<T>>, T>) -> Result<T> {
     match begun? {
-        Some(rest) => drive(rest),
-        None => Ok(()),
+        Begun::Left(rest) => drive(rest),
+        Begun::Done(value) => Ok(value),
     }
 }
 
 /// What is left of an operation in the midst of another one.
-pub(super) async fn complete(
-    begun: Remainder<impl Future<Output = Result<()>> + Send>,
-) -> Result<()> {
+pub(super) async fn complete<T>(
+    begun: Remainder<impl Future<Output = Result<T>> + Send, T>,
+) -> Result<T> {
     match begun? {
-        Some(rest) => rest.await,
-        None => Ok(()),
+        Begun::Left(rest) => rest.await,
+        Begun::Done(value) => Ok(value),
     }
 }
 
 /// Carries out an operation beside the program.
-async fn go_on<C: Collective>(collective: Arc<C>, peers: TaskPeers) -> Result<()> {
+async fn go_on<C: Collective>(collective: Arc<C>, peers: TaskPeers) -> Result<C::Output> {
     let peers = match peers.into_sides() {
         Ok(sides) => {
             let done = collective.between(&sides).await;
@@ -90,10 +107,6 @@ async fn go_on<C: Collective>(collective: Arc<C>, peers: TaskPeers) -> Result<()
         Err(peers) => peers,
     };
     complete(collective.begin(&peers)).await
-}
-
-fn work<C: Collective>(collective: Arc<C>) -> impl FnOnce(TaskPeers) -> Work {
-    move |peers| Box::pin(go_on(collective, peers))
 }
 
 /// Collective operations. All processes of the communicator must make the same calls in the same
@@ -109,7 +122,7 @@ impl Communicator {
     ///
     /// Source: MPI 5.0, 6.2.
     #[inline]
-    pub fn run<C: Collective>(&self, collective: &C) -> Result<()> {
+    pub fn run<C: Collective>(&self, collective: &C) -> Result<C::Output> {
         if let Some(local) = self.local() {
             return self.run_between(local, collective);
         }
@@ -119,7 +132,7 @@ impl Communicator {
 
     /// Carries out an operation between the sides of this inter-communicator; `local` is this one.
     #[cold]
-    fn run_between<C: Collective>(&self, local: &Self, collective: &C) -> Result<()> {
+    fn run_between<C: Collective>(&self, local: &Self, collective: &C) -> Result<C::Output> {
         let call = self.check(collective)?;
         let sides = self.sides(local, call);
         drive(collective.between(&sides)).map_err(|error| sides.give_up(error))
@@ -144,9 +157,28 @@ impl Communicator {
     ///
     /// Source: MPI 5.0, 6.12.
     #[inline(never)]
-    pub fn start<C: Collective>(&self, collective: C) -> Result<Request> {
+    pub fn start<C: Collective<Output = ()>>(&self, collective: C) -> Result<Request> {
         let (call, calls_program) = (self.check(&collective)?, collective.calls_program());
-        Ok(self.start_call(call, calls_program, work(Arc::new(collective))))
+        let collective = Arc::new(collective);
+        Ok(self.start_call(call, calls_program, |peers| {
+            Box::pin(go_on(collective, peers))
+        }))
+    }
+
+    /// Starts an operation that returns a value: it is in the outcome once the request has
+    /// completed.
+    ///
+    /// # Errors
+    /// Those of [`Communicator::start`].
+    ///
+    /// Source: MPI 5.0, 6.12.
+    pub fn start_for<C: Collective>(&self, collective: C) -> Result<(Request, Outcome<C::Output>)> {
+        let (call, calls_program) = (self.check(&collective)?, collective.calls_program());
+        let (collective, outcome) = (Arc::new(collective), Outcome::default());
+        let request = self.start_call(call, calls_program, |peers| {
+            Box::pin(outcome.of(go_on(collective, peers)))
+        });
+        Ok((request, outcome))
     }
 
     /// Makes a persistent request for an operation, not started. Collective: returns when all
@@ -158,11 +190,28 @@ impl Communicator {
     ///
     /// Source: MPI 5.0, 6.13.
     #[inline(never)]
-    pub fn plan<C: Collective>(&self, collective: C) -> Result<Request> {
+    pub fn plan<C: Collective<Output = ()>>(&self, collective: C) -> Result<Request> {
         let (call, calls_program) = (self.check(&collective)?, collective.calls_program());
         let collective = Arc::new(collective);
         self.plan_call(call, calls_program, move |peers| {
-            work(Arc::clone(&collective))(peers)
+            Box::pin(go_on(Arc::clone(&collective), peers))
         })
+    }
+
+    /// Makes a persistent request for an operation that returns a value. Each start leaves another
+    /// one in the outcome.
+    ///
+    /// # Errors
+    /// Those of [`Communicator::plan`].
+    ///
+    /// Source: MPI 5.0, 6.13.
+    pub fn plan_for<C: Collective>(&self, collective: C) -> Result<(Request, Outcome<C::Output>)> {
+        let (call, calls_program) = (self.check(&collective)?, collective.calls_program());
+        let (collective, outcome) = (Arc::new(collective), Outcome::default());
+        let values = outcome.clone();
+        let request = self.plan_call(call, calls_program, move |peers| {
+            Box::pin(values.of(go_on(Arc::clone(&collective), peers)))
+        })?;
+        Ok((request, outcome))
     }
 }

@@ -6,7 +6,7 @@ use super::buffers::{
     parts,
 };
 use super::choose::{self, Rooted};
-use super::collective::{Collective, Remainder};
+use super::collective::{Begun, Collective, Remainder};
 use super::tree::lowest_bit;
 use crate::comm::{Call, Members, Operation, Peers, Sides};
 use crate::data::Buffer;
@@ -29,6 +29,8 @@ pub struct Gather {
 }
 
 impl Collective for Gather {
+    type Output = ();
+
     fn call(&self) -> Call {
         Call::rooted(Operation::Gather, self.root)
     }
@@ -72,7 +74,7 @@ impl Collective for Gather {
         let places = places.map(|receive| parts(receive, peers.all()));
         let own = own_block(peers, &self.send, places.as_deref())?;
         let choice = choose::rooted(own.bytes()?, peers.all());
-        Ok(Some(async move {
+        Ok(Begun::Left(async move {
             match choice {
                 Rooted::Tree => tree(peers, &own, places.as_deref(), root).await,
                 Rooted::Direct => direct(peers, &own, places.as_deref(), root).await,
@@ -97,6 +99,8 @@ pub struct Gatherv {
 }
 
 impl Collective for Gatherv {
+    type Output = ();
+
     fn call(&self) -> Call {
         Call::rooted(Operation::Gatherv, self.root)
     }
@@ -137,7 +141,9 @@ impl Collective for Gatherv {
         let root = self.root as usize;
         let places = self.receive.as_deref().filter(|_| peers.here() == root);
         let own = own_block(peers, &self.send, places)?;
-        Ok(Some(async move { direct(peers, &own, places, root).await }))
+        Ok(Begun::Left(async move {
+            direct(peers, &own, places, root).await
+        }))
     }
 }
 

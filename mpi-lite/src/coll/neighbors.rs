@@ -2,7 +2,7 @@
 //! alone. Source: MPI 5.0, 8.6.
 
 use super::buffers::{Given, SEND_IN_PLACE, check_each};
-use super::collective::{Collective, Remainder};
+use super::collective::{Begun, Collective, Remainder};
 use crate::comm::{Call, Communicator, Members, Operation, Peers};
 use crate::data::Buffer;
 use crate::error::{Cause, Result};
@@ -98,6 +98,8 @@ impl Communicator {
 }
 
 impl Collective for NeighborExchange {
+    type Output = ();
+
     fn call(&self) -> Call {
         Call::of_all(self.operation)
     }
@@ -124,8 +126,8 @@ impl Collective for NeighborExchange {
                 Some((rank as usize, self.receive[edge].clone()))
             })
             .collect();
-        Ok(Some(
-            async move { peers.exchange_all(&sends, &receives).await },
-        ))
+        Ok(Begun::Left(async move {
+            peers.exchange_all(&sends, &receives).await
+        }))
     }
 }

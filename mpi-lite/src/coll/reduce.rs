@@ -3,7 +3,7 @@
 use super::between::{Role, given};
 use super::buffers::{Given, Input, SEND_IN_PLACE, at_root, check_counts};
 use super::choose::{self, Collection, nearness};
-use super::collective::{Collective, Remainder};
+use super::collective::{Begun, Collective, Remainder};
 use super::partial::{Partial, fold};
 use super::shared;
 use super::tree::lowest_bit;
@@ -31,6 +31,8 @@ pub struct Reduce {
 }
 
 impl Collective for Reduce {
+    type Output = ();
+
     #[inline]
     fn call(&self) -> Call {
         Call::rooted(Operation::Reduce, self.root)
@@ -86,13 +88,13 @@ impl Collective for Reduce {
         };
         let op = &self.op;
         if own.count() == 0 {
-            return Ok(None);
+            return Ok(Begun::Done(()));
         }
         if let Some(at_site) = where_to_meet(peers, own)? {
             shared::reduce(at_site, own, place, (op, root))?;
-            return Ok(None);
+            return Ok(Begun::Done(()));
         }
-        Ok(Some(async move {
+        Ok(Begun::Left(async move {
             let result = by_messages(peers, own, place, (op, root)).await?;
             match (result, place) {
                 (Some(result), Some(place)) => result.settle(place),

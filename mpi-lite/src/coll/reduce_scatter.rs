@@ -2,7 +2,7 @@
 
 use super::between::given;
 use super::buffers::{Given, Input, SEND_IN_PLACE};
-use super::collective::{Collective, Remainder};
+use super::collective::{Begun, Collective, Remainder};
 use super::partial::Partial;
 use super::{reduce, scatter};
 use crate::comm::{Call, Members, Operation, Peers, Sides};
@@ -46,6 +46,8 @@ pub struct ReduceScatterBlock {
 }
 
 impl Collective for ReduceScatter {
+    type Output = ();
+
     fn call(&self) -> Call {
         Call::of_all(Operation::ReduceScatter)
     }
@@ -83,7 +85,7 @@ impl Collective for ReduceScatter {
     ) -> Remainder<impl Future<Output = Result<()>> + Send + 'a> {
         let own = self.send.or(&self.receive);
         let counts = self.counts.clone();
-        Ok(Some(reduce_scatter(
+        Ok(Begun::Left(reduce_scatter(
             peers,
             own,
             (&self.receive, counts),
@@ -93,6 +95,8 @@ impl Collective for ReduceScatter {
 }
 
 impl Collective for ReduceScatterBlock {
+    type Output = ();
+
     fn call(&self) -> Call {
         Call::of_all(Operation::ReduceScatterBlock)
     }
@@ -124,7 +128,7 @@ impl Collective for ReduceScatterBlock {
     ) -> Remainder<impl Future<Output = Result<()>> + Send + 'a> {
         let own = self.send.or(&self.receive);
         let counts = vec![self.count; peers.all()];
-        Ok(Some(reduce_scatter(
+        Ok(Begun::Left(reduce_scatter(
             peers,
             own,
             (&self.receive, counts),

@@ -2,7 +2,7 @@
 
 use super::buffers::{Input, keep};
 use super::choose::{self, Prefix, nearness};
-use super::collective::{Collective, Remainder};
+use super::collective::{Begun, Collective, Remainder};
 use super::partial::Partial;
 use super::reduce::check_operands;
 use super::shared;
@@ -41,6 +41,8 @@ pub struct Exscan {
 }
 
 impl Collective for Scan {
+    type Output = ();
+
     fn call(&self) -> Call {
         Call::of_all(Operation::Scan)
     }
@@ -60,13 +62,15 @@ impl Collective for Scan {
     ) -> Remainder<impl Future<Output = Result<()>> + Send + 'a> {
         let (own, result) = (self.send.or(&self.receive), (&self.receive, &self.op));
         if is_done(peers, Operation::Scan, own, result)? {
-            return Ok(None);
+            return Ok(Begun::Done(()));
         }
-        Ok(Some(scan(peers, own, &self.receive, &self.op)))
+        Ok(Begun::Left(scan(peers, own, &self.receive, &self.op)))
     }
 }
 
 impl Collective for Exscan {
+    type Output = ();
+
     fn call(&self) -> Call {
         Call::of_all(Operation::Exscan)
     }
@@ -86,9 +90,9 @@ impl Collective for Exscan {
     ) -> Remainder<impl Future<Output = Result<()>> + Send + 'a> {
         let (own, result) = (self.send.or(&self.receive), (&self.receive, &self.op));
         if is_done(peers, Operation::Exscan, own, result)? {
-            return Ok(None);
+            return Ok(Begun::Done(()));
         }
-        Ok(Some(exscan(peers, own, &self.receive, &self.op)))
+        Ok(Begun::Left(exscan(peers, own, &self.receive, &self.op)))
     }
 }
 

@@ -6,7 +6,7 @@ use super::buffers::{
     parts,
 };
 use super::choose::{self, Rooted};
-use super::collective::{Collective, Remainder};
+use super::collective::{Begun, Collective, Remainder};
 use super::tree::lowest_bit;
 use crate::comm::{Call, Members, Operation, Peers, Sides};
 use crate::data::Buffer;
@@ -28,6 +28,8 @@ pub struct Scatter {
 }
 
 impl Collective for Scatter {
+    type Output = ();
+
     fn call(&self) -> Call {
         Call::rooted(Operation::Scatter, self.root)
     }
@@ -71,7 +73,7 @@ impl Collective for Scatter {
         let blocks = blocks.map(|send| parts(send, peers.all()));
         let own = own_place(peers, &self.receive, blocks.as_deref())?;
         let choice = choose::rooted(own.bytes()?, peers.all());
-        Ok(Some(async move {
+        Ok(Begun::Left(async move {
             match choice {
                 Rooted::Tree => tree(peers, &own, blocks.as_deref(), root).await,
                 Rooted::Direct => direct(peers, &own, blocks.as_deref(), root).await,
@@ -96,6 +98,8 @@ pub struct Scatterv {
 }
 
 impl Collective for Scatterv {
+    type Output = ();
+
     fn call(&self) -> Call {
         Call::rooted(Operation::Scatterv, self.root)
     }
@@ -136,7 +140,9 @@ impl Collective for Scatterv {
         let root = self.root as usize;
         let blocks = self.send.as_deref().filter(|_| peers.here() == root);
         let own = own_place(peers, &self.receive, blocks)?;
-        Ok(Some(async move { direct(peers, &own, blocks, root).await }))
+        Ok(Begun::Left(async move {
+            direct(peers, &own, blocks, root).await
+        }))
     }
 }
 

@@ -9,9 +9,10 @@ use std::time::Duration;
 use rmpp_core::Config;
 use rmpp_sim::Faults;
 
+use super::collective::{Begun, Remainder};
 use super::*;
 use crate::clock::{Clock, Instant};
-use crate::comm::Communicator;
+use crate::comm::{Call, Communicator, Members, Peers};
 use crate::config::Settings;
 use crate::data::{Basic, Buffer, Datatype, Op, UserOp};
 use crate::engine::{Completion, Engine, Lane, Request, WaitPolicy};
@@ -279,4 +280,73 @@ fn wrong_arguments_start_nothing() {
     let refused = comm.plan(Allreduce { send, receive, op });
     assert!(matches!(refused.unwrap_err().cause(), Cause::Op { .. }));
     assert_eq!(world.engine(0).with(|lane| lane.survey().requests), 0);
+}
+
+/// A sum whose value is returned, too.
+struct Sum(Allreduce);
+
+impl Sum {
+    fn new(room: &mut [u8]) -> Self {
+        let (send, receive, op) = (Input::InPlace, ints(room), Op::Sum);
+        Self(Allreduce { send, receive, op })
+    }
+
+    fn value(&self) -> i32 {
+        i32::from_ne_bytes(self.0.receive.pack()[..].try_into().unwrap())
+    }
+}
+
+impl Collective for Sum {
+    type Output = i32;
+
+    fn call(&self) -> Call {
+        self.0.call()
+    }
+
+    fn check(&self, members: Members) -> Result<()> {
+        self.0.check(members)
+    }
+
+    fn begin<'a, P: Peers>(
+        &'a self,
+        peers: &'a P,
+    ) -> Remainder<impl Future<Output = Result<i32>> + Send + 'a, i32> {
+        Ok(match self.0.begin(peers)? {
+            Begun::Done(()) => Begun::Done(self.value()),
+            Begun::Left(rest) => Begun::Left(async move {
+                rest.await?;
+                Ok(self.value())
+            }),
+        })
+    }
+}
+
+#[test]
+fn a_collective_leaves_its_value_when_its_request_completes() {
+    let world = World::new(3, 1);
+    let mut rooms: Vec<_> = (1..=3_i32).map(i32::to_ne_bytes).collect();
+    let start = |(comm, room): (&Communicator, &mut [u8; 4])| comm.start_for(Sum::new(room));
+    let started = world.comms.iter().zip(&mut rooms).map(start);
+    let started: Vec<_> = started.map(Result::unwrap).collect();
+    let requests: Vec<_> = (0..).zip(started.iter().map(|it| it.0)).collect();
+    assert!(all_went_well(&world.run(&requests)));
+    let values: Vec<_> = started.iter().map(|it| it.1.take()).collect();
+    assert_eq!(values, [Some(6); 3]);
+    assert_eq!(started[0].1.take(), None, "it was taken");
+}
+
+#[test]
+fn each_start_of_a_persistent_collective_leaves_a_value() {
+    let world = World::new(1, 1);
+    let (comm, mut room) = (&world.comms[0], [0; 4]);
+    let (request, outcome) = comm.plan_for(Sum::new(&mut room)).unwrap();
+    let engine = world.engine(0);
+    for value in 1..=3_i32 {
+        ints(&mut room).unpack(&value.to_ne_bytes());
+        engine.start(request).unwrap();
+        assert_eq!(engine.wait(Some(request)).unwrap().error, None);
+        assert_eq!(outcome.take(), Some(value));
+        assert_eq!(comm.run(&Sum::new(&mut room)), Ok(value));
+    }
+    engine.with(|lane| lane.free(request)).unwrap();
 }

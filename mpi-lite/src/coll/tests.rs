@@ -170,7 +170,7 @@ impl Peers for Process {
 const NO_CALL: Call = Call::of_all(Operation::Barrier);
 
 /// Checks and carries out an operation among `peers`.
-fn run(peers: &Process, collective: &impl Collective) -> Result<()> {
+fn run(peers: &Process, collective: &impl Collective<Output = ()>) -> Result<()> {
     collective.check(Members {
         here: peers.here(),
         all: peers.all(),

@@ -32,6 +32,9 @@ impl Communicator {
     /// Starts what [`Communicator::dup`] does. `made` gets the communicator, in whatever thread
     /// makes progress, before the request completes. Collective.
     ///
+    /// No outcome: the program's variable must hold the new handle as soon as any call, in any
+    /// thread, finds the request complete, and nobody takes an outcome before.
+    ///
     /// Source: MPI 5.0, 7.4.2.
     pub fn idup(&self, made: impl FnOnce(Self) + Send + 'static) -> Request {
         let parent = self.clone();
