@@ -15,9 +15,12 @@ use core::ffi::c_int;
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::sync::OnceLock;
 
+use mpi_lite::engine::Request;
+
 use super::constants::{predefined, standard_predefined};
 use crate::abi::Handle;
 use crate::handle::{Key, Kind};
+use crate::objects::request;
 
 const INDEX_BITS: u32 = 20;
 const GENERATION_BITS: u32 = 6;
@@ -28,18 +31,20 @@ const INDEX_MASK: u32 = (1 << INDEX_BITS) - 1;
 /// The two highest bits of an object that the program made.
 const MADE: u32 = 2;
 
+/// The request of each send that was complete at once. It is never stale, so it has no generation.
+const SENT: u32 = 0x6c00_0001;
+
 /// The bit above all numbers: such a handle is none of the standard's, nor of the library's.
 const UNKNOWN: usize = 1 << 32;
 
 /// Indices whose generations are noted in one piece.
 const PIECE: usize = 4096;
 const PIECES: usize = (1 << INDEX_BITS) / PIECE;
-const OBJECTS: usize = 16;
+const KINDS: usize = 16;
 
 type Piece = OnceLock<Box<[AtomicU32]>>;
 
-static NEWEST: [[Piece; PIECES]; OBJECTS] =
-    [const { [const { OnceLock::new() }; PIECES] }; OBJECTS];
+static NEWEST: [[Piece; PIECES]; KINDS] = [const { [const { OnceLock::new() }; PIECES] }; KINDS];
 
 /// The number of a kind of object.
 #[inline(always)]
@@ -58,6 +63,10 @@ fn object_of(kind: Kind) -> u32 {
     }
 }
 
+fn sent() -> Handle {
+    request::handle_of(Request::SENT)
+}
+
 /// The number of a handle.
 #[inline]
 pub fn number_of(kind: Kind, handle: Handle) -> c_int {
@@ -69,11 +78,14 @@ fn number_of_made(kind: Kind, handle: Handle) -> u32 {
     let Some(Key { index, generation }) = Key::of(handle, kind) else {
         return object_of(kind) << OBJECT_SHIFT;
     };
+    if handle == sent() {
+        return SENT;
+    }
     assert!(
         index <= INDEX_MASK,
         "fewer than 2^20 objects of a kind at a time"
     );
-    let piece = NEWEST[object_of(kind) as usize][index as usize / PIECE]
+    let piece = NEWEST[kind as usize][index as usize / PIECE]
         .get_or_init(|| (0..PIECE).map(|_| AtomicU32::new(0)).collect());
     piece[index as usize % PIECE].store(generation, Ordering::Relaxed);
     let short = generation & GENERATION_MASK;
@@ -94,10 +106,10 @@ pub fn standard_handle(kind: Kind, number: c_int) -> Handle {
 #[inline(always)]
 fn made(kind: Kind, number: u32) -> Option<Handle> {
     if number >> OBJECT_SHIFT != MADE << 4 | object_of(kind) {
-        return None;
+        return (number == SENT && kind == Kind::Request).then(sent);
     }
     let index = number & INDEX_MASK;
-    let piece = NEWEST[object_of(kind) as usize][index as usize / PIECE].get()?;
+    let piece = NEWEST[kind as usize][index as usize / PIECE].get()?;
     let newest = piece[index as usize % PIECE].load(Ordering::Relaxed);
     // The newest generation that has these bits.
     let short = number >> INDEX_BITS & GENERATION_MASK;

@@ -19,10 +19,15 @@ use crate::args::status::{self, InStatus, OutStatus, OutStatuses};
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Status {
+    /// The low bits of the count.
     pub count_lo: c_int,
+    /// Cancelled, and the high bits of the count.
     pub count_hi_and_cancelled: c_int,
+    /// The sender.
     pub source: c_int,
+    /// The tag.
     pub tag: c_int,
+    /// The error class, where several operations complete at once.
     pub error: c_int,
 }
 
