@@ -38,6 +38,7 @@ macro_rules! maps {
         #[inline(always)]
         pub fn $to(value: c_int) -> c_int {
             match value {
+                0.. => value,
                 $($second => $standard,)*
                 _ => value,
             }
@@ -103,6 +104,8 @@ pub fn standard_code(code: c_int) -> c_int {
 
 macro_rules! predefined {
     ($($name:ident = $number:literal;)*) => {
+        const PREDEFINED: &[(u32, Handle)] = &[$(($number, abi::$name)),*];
+
         /// The standard's handle of a predefined object.
         #[inline(always)]
         pub fn standard_predefined(number: u32) -> Option<Handle> {
@@ -121,6 +124,38 @@ macro_rules! predefined {
             })
         }
     };
+}
+
+/// Predefined objects by the object in their number, then by its lowest bits; but for the null
+/// handles. All numbers of a place that is empty differ from it in a bit.
+static PLACES: [[(u32, u32); PLACE_MASK as usize + 1]; 16] = places();
+
+const PLACE_MASK: u32 = 127;
+
+const fn places() -> [[(u32, u32); PLACE_MASK as usize + 1]; 16] {
+    let mut row = [(0, 0); PLACE_MASK as usize + 1];
+    let mut place = 0;
+    while place < row.len() {
+        row[place].0 = place as u32 ^ 1;
+        place += 1;
+    }
+    let mut places = [row; 16];
+    let mut rest = PREDEFINED;
+    while let [(number, handle), others @ ..] = rest {
+        if *number >> 30 == 1 {
+            places[(*number >> 26 & 15) as usize][(*number & PLACE_MASK) as usize] =
+                (*number, handle.0 as u32);
+        }
+        rest = others;
+    }
+    places
+}
+
+/// The standard's handle of a predefined object of this kind that is not null.
+#[inline(always)]
+pub fn standard_built_in(object: u32, number: u32) -> Option<Handle> {
+    let (known, handle) = PLACES[object as usize][(number & PLACE_MASK) as usize];
+    (known == number).then_some(Handle(handle as usize))
 }
 
 predefined! {

@@ -17,7 +17,7 @@ use std::sync::OnceLock;
 
 use mpi_lite::engine::Request;
 
-use super::constants::{predefined, standard_predefined};
+use super::constants::{predefined, standard_built_in, standard_predefined};
 use crate::abi::Handle;
 use crate::handle::{Key, Kind};
 use crate::objects::request;
@@ -94,13 +94,17 @@ fn number_of_made(kind: Kind, handle: Handle) -> u32 {
 
 /// The standard's handle behind a number. A number that is no handle of this kind becomes a handle
 /// that is none either.
-#[inline]
+#[inline(always)]
 pub fn standard_handle(kind: Kind, number: c_int) -> Handle {
     let number = number.cast_unsigned();
-    match standard_predefined(number) {
-        Some(handle) => handle,
-        None => made(kind, number).unwrap_or(Handle(UNKNOWN | number as usize)),
-    }
+    standard_built_in(object_of(kind), number).unwrap_or_else(|| other_handle(kind, number))
+}
+
+#[inline(never)]
+fn other_handle(kind: Kind, number: u32) -> Handle {
+    made(kind, number)
+        .or_else(|| standard_predefined(number))
+        .unwrap_or(Handle(UNKNOWN | number as usize))
 }
 
 #[inline(always)]
