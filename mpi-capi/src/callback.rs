@@ -1,6 +1,21 @@
 //! The functions of the program that calls of MPI call.
 
+use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicU8, Ordering};
+
+use crate::abi::Handle;
+
+/// Calls an error handler of the program with a handle of the object and a code.
+pub type CallErrorFn = unsafe fn(*const c_void, Handle, c_int);
+
+/// An error handler of the program, and how it is called: by the program's binary interface.
+#[derive(Debug, Clone, Copy)]
+pub struct ErrorFn {
+    /// The function.
+    pub address: *const c_void,
+    /// Calls it.
+    pub call: CallErrorFn,
+}
 
 /// A function of the program that a call of MPI calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

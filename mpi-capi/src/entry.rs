@@ -101,6 +101,11 @@ macro_rules! mpi {
                 @export $name $crate::entry::Small [$name] ($($arg: $ty),*) $body);
             $crate::entry::mpi!(
                 @export $name $crate::entry::Large [$($large)?] ($($arg: $ty),*) $body);
+            #[cfg(test)]
+            $crate::second::offer!($name $crate::entry::Small, [$name] ($($arg: $ty),*) $body);
+            #[cfg(test)]
+            $crate::second::offer!(
+                $name $crate::entry::Large, [$($large)?] ($($arg: $ty),*) $body);
         )*
 
         /// The functions of this file: the plain name, then its large-count twin.

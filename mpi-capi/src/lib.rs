@@ -27,6 +27,8 @@ pub mod panic;
 pub mod python;
 pub mod raise;
 pub mod registry;
+#[cfg(test)]
+pub mod second;
 pub mod stack;
 pub mod stdio;
 pub mod symbol;

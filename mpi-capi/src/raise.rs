@@ -57,6 +57,11 @@ impl Call {
         }
     }
 
+    /// The name of the C function.
+    pub fn name(&self) -> &'static str {
+        self.symbol.name
+    }
+
     /// Notes the object whose error handler is in charge.
     #[inline]
     pub fn note_object(&self, object: Handle) {

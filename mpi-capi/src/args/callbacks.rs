@@ -8,6 +8,7 @@ use core::ffi::c_void;
 
 use crate::abi;
 use crate::args::numbers::show_address;
+use crate::callback::ErrorFn;
 use crate::declaration::Declarator;
 use crate::entry::{Arg, Large, Read, Small};
 use crate::error::Result;
@@ -16,10 +17,12 @@ use crate::raise::Call;
 /// Makes argument types that are function pointers. They are kept as addresses because some of
 /// them are constants that are compared and never called.
 macro_rules! functions {
-    ($($(#[$doc:meta])* $name:ident: $declaration:expr $(, $note:ident)?;)*) => {$(
+    ($(
+        $(#[$doc:meta])* $name:ident($function:ty): $declaration:expr $(, $note:ident)?;
+    )*) => {$(
         $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub struct $name(pub *const c_void);
+        #[derive(Debug, Clone, Copy)]
+        pub struct $name(pub $function);
 
         functions!(@width $name Small $declaration $(, $note)?);
         functions!(@width $name Large $declaration $(, $note)?);
@@ -45,7 +48,7 @@ macro_rules! functions {
             unsafe fn read(
                 c: *const c_void, _name: &'static str, _call: &Call,
             ) -> Result<Self> {
-                Ok(Self(c))
+                Ok(Self(c.into()))
             }
         }
     };
@@ -53,43 +56,43 @@ macro_rules! functions {
 
 functions! {
     /// Copies an attribute of a communicator.
-    CommCopyFn: Declarator::pointer("MPI_Comm_copy_attr_function");
+    CommCopyFn(*const c_void): Declarator::pointer("MPI_Comm_copy_attr_function");
     /// Deletes an attribute of a communicator.
-    CommDeleteFn: Declarator::pointer("MPI_Comm_delete_attr_function");
+    CommDeleteFn(*const c_void): Declarator::pointer("MPI_Comm_delete_attr_function");
     /// Copies an attribute of a datatype.
-    TypeCopyFn: Declarator::pointer("MPI_Type_copy_attr_function");
+    TypeCopyFn(*const c_void): Declarator::pointer("MPI_Type_copy_attr_function");
     /// Deletes an attribute of a datatype.
-    TypeDeleteFn: Declarator::pointer("MPI_Type_delete_attr_function");
+    TypeDeleteFn(*const c_void): Declarator::pointer("MPI_Type_delete_attr_function");
     /// Copies an attribute of a window.
-    WinCopyFn: Declarator::pointer("MPI_Win_copy_attr_function");
+    WinCopyFn(*const c_void): Declarator::pointer("MPI_Win_copy_attr_function");
     /// Deletes an attribute of a window.
-    WinDeleteFn: Declarator::pointer("MPI_Win_delete_attr_function");
+    WinDeleteFn(*const c_void): Declarator::pointer("MPI_Win_delete_attr_function");
     /// The deprecated form of `CommCopyFn`.
-    CopyFn: Declarator::pointer("MPI_Copy_function");
+    CopyFn(*const c_void): Declarator::pointer("MPI_Copy_function");
     /// The deprecated form of `CommDeleteFn`.
-    DeleteFn: Declarator::pointer("MPI_Delete_function");
+    DeleteFn(*const c_void): Declarator::pointer("MPI_Delete_function");
     /// Handles errors of a communicator.
-    CommErrhandlerFn: Declarator::pointer("MPI_Comm_errhandler_function");
+    CommErrhandlerFn(ErrorFn): Declarator::pointer("MPI_Comm_errhandler_function");
     /// Handles errors of a file.
-    FileErrhandlerFn: Declarator::pointer("MPI_File_errhandler_function"), note_files;
+    FileErrhandlerFn(ErrorFn): Declarator::pointer("MPI_File_errhandler_function"), note_files;
     /// Handles errors of a session.
-    SessionErrhandlerFn: Declarator::pointer("MPI_Session_errhandler_function");
+    SessionErrhandlerFn(ErrorFn): Declarator::pointer("MPI_Session_errhandler_function");
     /// Handles errors of a window.
-    WinErrhandlerFn: Declarator::pointer("MPI_Win_errhandler_function");
+    WinErrhandlerFn(ErrorFn): Declarator::pointer("MPI_Win_errhandler_function");
     /// Fills the status of a generalized request.
-    QueryFn: Declarator::pointer("MPI_Grequest_query_function");
+    QueryFn(*const c_void): Declarator::pointer("MPI_Grequest_query_function");
     /// Frees a generalized request.
-    FreeFn: Declarator::pointer("MPI_Grequest_free_function");
+    FreeFn(*const c_void): Declarator::pointer("MPI_Grequest_free_function");
     /// Cancels a generalized request.
-    CancelFn: Declarator::pointer("MPI_Grequest_cancel_function");
+    CancelFn(*const c_void): Declarator::pointer("MPI_Grequest_cancel_function");
     /// Returns the extent of a type in a file.
-    ExtentFn: Declarator::pointer("MPI_Datarep_extent_function");
+    ExtentFn(*const c_void): Declarator::pointer("MPI_Datarep_extent_function");
     /// Called for an event.
-    EventFn: Declarator::value("MPI_T_event_cb_function");
+    EventFn(*const c_void): Declarator::value("MPI_T_event_cb_function");
     /// Called when a registration is gone.
-    EventFreeFn: Declarator::value("MPI_T_event_free_cb_function");
+    EventFreeFn(*const c_void): Declarator::value("MPI_T_event_free_cb_function");
     /// Called when events were lost.
-    EventDroppedFn: Declarator::value("MPI_T_event_dropped_cb_function");
+    EventDroppedFn(*const c_void): Declarator::value("MPI_T_event_dropped_cb_function");
 }
 
 /// The call belongs to files, but to none that exists.

@@ -67,6 +67,8 @@ macro_rules! integers {
 }
 
 integers! {
+    /// An error code or class.
+    Code: c_int = "int" | c_int = "int", c_int, any;
     /// A plain integer whose meaning the body defines.
     Int: c_int = "int" | c_int = "int", c_int, any;
     /// A number of elements of an argument array.
@@ -321,6 +323,17 @@ pub struct Out<T: Stored> {
 }
 
 impl<T: Stored> Out<T> {
+    /// The place that `store` writes.
+    ///
+    /// # Safety
+    /// `store` may be called with `place` as long as the program may not free it.
+    pub unsafe fn at(
+        place: *mut c_void,
+        store: unsafe fn(*mut c_void, T::Value) -> Result<()>,
+    ) -> Self {
+        Self { place, store }
+    }
+
     /// Lays down the result.
     ///
     /// # Errors
@@ -395,6 +408,11 @@ pub struct InOut<T: Stored> {
 }
 
 impl<T: Stored> InOut<T> {
+    /// The place `out`, which holds `value`.
+    pub fn of(value: T, out: Out<T>) -> Self {
+        Self { value, out }
+    }
+
     /// Lays down the result.
     ///
     /// # Errors

@@ -84,9 +84,16 @@ impl<W> Read<W> for FileName<'_> {
 pub struct TextOut {
     place: *mut c_char,
     name: &'static str,
+    /// Bytes that the program's binary interface gives such a string, with the zero.
+    most: usize,
 }
 
 impl TextOut {
+    /// Room at `place` for at most `most` bytes, with the zero.
+    pub fn at(place: *mut c_char, name: &'static str, most: usize) -> Self {
+        Self { place, name, most }
+    }
+
     /// Returns true if there is a place.
     pub fn is_some(self) -> bool {
         !self.place.is_null()
@@ -102,7 +109,7 @@ impl TextOut {
             return Err(Cause::NullPointer { name: self.name }.into());
         }
         assert!(room > 0, "there is room for the zero");
-        let len = text.len().min(room - 1);
+        let len = text.len().min(room.min(self.most) - 1);
         // SAFETY: not null, and the caller provides `room` bytes.
         unsafe {
             self.place
@@ -126,7 +133,7 @@ impl<W> Arg<W> for TextOut {
 
 impl<W> Read<W> for TextOut {
     unsafe fn read(c: *mut c_char, name: &'static str, _call: &Call) -> Result<Self> {
-        Ok(Self { place: c, name })
+        Ok(Self::at(c, name, usize::MAX))
     }
 }
 

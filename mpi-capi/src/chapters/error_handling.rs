@@ -12,12 +12,12 @@ use crate::objects::errhandler;
 
 mpi! {
     /// Adds an error class. MPI 5.0, 9.5.
-    fn MPI_Add_error_class(errorclass: Out<Int>) {
+    fn MPI_Add_error_class(errorclass: Out<Code>) {
         errorclass.set(CODES.lock().add_class())
     }
 
     /// Adds an error code to a class. MPI 5.0, 9.5.
-    fn MPI_Add_error_code(errorclass: Int, errorcode: Out<Int>) {
+    fn MPI_Add_error_code(errorclass: Code, errorcode: Out<Code>) {
         if missing::function(errorclass.0).is_some() {
             return Err(codes::no_class());
         }
@@ -26,12 +26,12 @@ mpi! {
     }
 
     /// Gives an added class or code its text. MPI 5.0, 9.5.
-    fn MPI_Add_error_string(errorcode: Int, string: Text) {
+    fn MPI_Add_error_string(errorcode: Code, string: Text) {
         CODES.lock().set_text(errorcode.0, string.bytes())
     }
 
     /// Calls the error handler of a communicator. MPI 5.0, 9.5.
-    fn MPI_Comm_call_errhandler(comm: Comm, errorcode: Int) {
+    fn MPI_Comm_call_errhandler(comm: Comm, errorcode: Code) {
         call_handler(comm.errhandler.get(), comm.handle(), errorcode.0)
     }
 
@@ -61,19 +61,19 @@ mpi! {
     }
 
     /// The class of an error code. MPI 5.0, 9.4.
-    fn MPI_Error_class(errorcode: Int, errorclass: Out<Int>) {
+    fn MPI_Error_class(errorcode: Code, errorclass: Out<Code>) {
         let class = class_of(errorcode.0)?;
         errorclass.set(class)
     }
 
     /// The text of an error code. MPI 5.0, 9.3.4.
-    fn MPI_Error_string(errorcode: Int, string: TextOut, resultlen: Out<Int>) {
+    fn MPI_Error_string(errorcode: Code, string: TextOut, resultlen: Out<Int>) {
         let text = text_of(errorcode.0)?;
         resultlen.set(string.set(&text, abi::MPI_MAX_ERROR_STRING as usize)?)
     }
 
     /// Calls the error handler of a file. MPI 5.0, 9.5.
-    fn MPI_File_call_errhandler(fh: File, errorcode: Int) {
+    fn MPI_File_call_errhandler(fh: File, errorcode: Code) {
         call_handler(fh.errhandler().get(), fh.handle, errorcode.0)
     }
 
@@ -97,22 +97,22 @@ mpi! {
     }
 
     /// Takes an added error class away. MPI 5.0, 9.5.
-    fn MPI_Remove_error_class(errorclass: Int) {
+    fn MPI_Remove_error_class(errorclass: Code) {
         CODES.lock().remove(errorclass.0)
     }
 
     /// Takes an added error code away. MPI 5.0, 9.5.
-    fn MPI_Remove_error_code(errorcode: Int) {
+    fn MPI_Remove_error_code(errorcode: Code) {
         CODES.lock().remove(errorcode.0)
     }
 
     /// Takes the text of an added class or code away. MPI 5.0, 9.5.
-    fn MPI_Remove_error_string(errorcode: Int) {
+    fn MPI_Remove_error_string(errorcode: Code) {
         CODES.lock().set_text(errorcode.0, b"")
     }
 
     /// Calls the error handler of a session. MPI 5.0, 9.5.
-    fn MPI_Session_call_errhandler(session: Session, errorcode: Int) {
+    fn MPI_Session_call_errhandler(session: Session, errorcode: Code) {
         call_handler(session.errhandler.get(), session.handle, errorcode.0)
     }
 
@@ -135,7 +135,7 @@ mpi! {
         Ok(())
     }
 
-    fn MPI_Win_call_errhandler(win: Win, errorcode: Int);
+    fn MPI_Win_call_errhandler(win: Win, errorcode: Code);
 
     /// Makes an error handler for windows. MPI 5.0, 9.3.2.
     fn MPI_Win_create_errhandler(win_errhandler_fn: WinErrhandlerFn, errhandler: Out<Errhandler>) {

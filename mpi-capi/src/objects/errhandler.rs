@@ -5,7 +5,7 @@ use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::abi::{self, Handle};
-use crate::callback::{Callback, call_program};
+use crate::callback::{CallErrorFn, Callback, ErrorFn, call_program};
 use crate::error::{Error, Result};
 use crate::handle::{Kind, Unusable};
 use crate::registry::{self, Registered, registered};
@@ -14,6 +14,7 @@ use crate::registry::{self, Registered, registered};
 #[derive(Debug)]
 pub struct ErrhandlerObject {
     function: usize,
+    call: CallErrorFn,
     /// The kind of object that it serves.
     serves: Kind,
     /// Handles the program holds: one from making it, one from each question for it.
@@ -73,24 +74,41 @@ impl Drop for Attached {
 /// The C type of the program's handlers. Source: MPI 5.0, 9.3.
 type Function = unsafe extern "C-unwind" fn(*mut Handle, *mut c_int, ...);
 
+impl From<*const c_void> for ErrorFn {
+    fn from(address: *const c_void) -> Self {
+        let call = call_standard;
+        Self { address, call }
+    }
+}
+
+/// # Safety
+/// `function` is a handler of the standard's binary interface.
+unsafe fn call_standard(function: *const c_void, mut object: Handle, mut code: c_int) {
+    // SAFETY: the caller says so.
+    let function = unsafe { core::mem::transmute::<*const c_void, Function>(function) };
+    // SAFETY: the arguments are those MPI gives to a handler; both outlive the call.
+    unsafe { function(&raw mut object, &raw mut code) };
+}
+
 /// Makes a handler that calls `function`.
 ///
 /// # Errors
 /// `MPI_ERR_ARG` if the function is null.
-pub fn create(function: *const c_void, serves: Kind) -> Result<Handle> {
-    if function.is_null() {
+pub fn create(function: impl Into<ErrorFn>, serves: Kind) -> Result<Handle> {
+    let ErrorFn { address, call } = function.into();
+    if address.is_null() {
         return Err(Error::new(
             abi::MPI_ERR_ARG,
             "the error handler function is a null pointer",
         ));
     }
     let object = ErrhandlerObject {
-        function: function.addr(),
+        function: address.expose_provenance(),
+        call,
         serves,
         held_by_program: 1,
         attached: 0,
     };
-    function.expose_provenance();
     Ok(registry::insert(object))
 }
 
@@ -177,18 +195,16 @@ pub fn null_object(handle: Handle) -> Option<Handle> {
 }
 
 /// Calls the program's handler with a handle of the object that failed. No lock is held.
-pub fn call(handler: Handle, mut object: Handle, mut code: c_int) {
-    let address = ErrhandlerObject::table()
+pub fn call(handler: Handle, object: Handle, code: c_int) {
+    let found = ErrhandlerObject::table()
         .lock()
         .get(handler)
-        .map(|object| object.function);
-    let Ok(address) = address else { return };
-    let pointer = core::ptr::with_exposed_provenance::<c_void>(address);
-    // SAFETY: the program passed this address as a handler function, not null.
-    let function = unsafe { core::mem::transmute::<*const c_void, Function>(pointer) };
-    // SAFETY: the arguments are those MPI gives to a handler; both outlive the call.
+        .map(|object| (object.function, object.call));
+    let Ok((address, call)) = found else { return };
+    let function = core::ptr::with_exposed_provenance::<c_void>(address);
+    // SAFETY: the program passed this address, not null, with a handler's call.
     call_program(Callback::ErrorHandler, || unsafe {
-        function(&raw mut object, &raw mut code);
+        call(function, object, code)
     });
 }
 

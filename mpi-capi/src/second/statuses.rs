@@ -1,0 +1,167 @@
+//! Statuses of the second interface: five integers, of which two are the count.
+#![expect(
+    unsafe_code,
+    reason = "statuses are read and written through the caller's pointers"
+)]
+
+use core::ffi::c_int;
+use core::ptr;
+
+use super::arrays::Room;
+use super::constants::{
+    STATUS_IGNORE, code_of, source_of, standard_code, standard_source, standard_tag, tag_of,
+};
+use super::{Extent, Foreign};
+use crate::args::status::{self, InStatus, OutStatus, OutStatuses};
+
+/// The C structure. Of the second word bit 0 is 1 if the operation was cancelled; the others are
+/// the high bits of the count.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Status {
+    /// The low bits of the count.
+    pub count_lo: c_int,
+    /// Cancelled, and the high bits of the count.
+    pub count_hi_and_cancelled: c_int,
+    /// The sender.
+    pub source: c_int,
+    /// The tag.
+    pub tag: c_int,
+    /// The error class, where several operations complete at once.
+    pub error: c_int,
+}
+
+impl From<Status> for status::Status {
+    fn from(status: Status) -> Self {
+        let high = u64::from(status.count_hi_and_cancelled.cast_unsigned() >> 1);
+        let len = high << 32 | u64::from(status.count_lo.cast_unsigned());
+        let (source, tag) = (standard_source(status.source), standard_tag(status.tag));
+        let mut made = Self::of_message(source, tag, len);
+        made.set_cancelled(status.count_hi_and_cancelled & 1 != 0);
+        made.error = standard_code(status.error);
+        made
+    }
+}
+
+/// What stands in a field until a body writes it: no source and no code has this value.
+const UNWRITTEN: c_int = c_int::MIN;
+
+/// A status that no body has written.
+fn unwritten() -> status::Status {
+    let mut status = status::Status::of_message(UNWRITTEN, 0, 0);
+    status.error = UNWRITTEN;
+    status
+}
+
+/// Writes to `place` what a body has written to `status`.
+///
+/// # Safety
+/// `place` is a status of the program.
+unsafe fn write(place: *mut Status, status: &status::Status) {
+    // SAFETY: the caller says so; the fields are integers at any address.
+    unsafe {
+        if status.error != UNWRITTEN {
+            (&raw mut (*place).error).write_unaligned(code_of(status.error));
+        }
+        if status.source == UNWRITTEN {
+            return;
+        }
+        let high = ((status.bytes() >> 32) as u32) << 1 | u32::from(status.is_cancelled());
+        (&raw mut (*place).count_lo).write_unaligned((status.bytes() as u32).cast_signed());
+        (&raw mut (*place).count_hi_and_cancelled).write_unaligned(high.cast_signed());
+        (&raw mut (*place).source).write_unaligned(source_of(status.source));
+        (&raw mut (*place).tag).write_unaligned(tag_of(status.tag));
+    }
+}
+
+/// Returns true if the program wants no status.
+fn is_ignored(place: *const Status) -> bool {
+    place.addr() == STATUS_IGNORE || place.is_null()
+}
+
+/// A status, and where it came from.
+pub struct One {
+    place: *mut Status,
+    status: status::Status,
+}
+
+impl<W> Foreign<W> for InStatus {
+    type Raw = *const Status;
+    type Held = One;
+
+    unsafe fn hold(raw: *const Status, _extent: Extent) -> One {
+        let status = if is_ignored(raw) {
+            unwritten()
+        } else {
+            // SAFETY: the caller passed a status.
+            unsafe { raw.read_unaligned() }.into()
+        };
+        let place = raw.cast_mut();
+        One { place, status }
+    }
+
+    fn standard(held: &mut One) -> *const status::Status {
+        if is_ignored(held.place) {
+            return ptr::null();
+        }
+        &raw const held.status
+    }
+}
+
+impl<W> Foreign<W> for OutStatus {
+    type Raw = *mut Status;
+    type Held = One;
+
+    #[inline(always)]
+    unsafe fn hold(place: *mut Status, _extent: Extent) -> One {
+        let status = unwritten();
+        One { place, status }
+    }
+
+    #[inline(always)]
+    fn standard(held: &mut One) -> *mut status::Status {
+        if is_ignored(held.place) {
+            return ptr::null_mut();
+        }
+        &raw mut held.status
+    }
+
+    #[inline(always)]
+    unsafe fn release(held: &mut One) {
+        if !is_ignored(held.place) {
+            // SAFETY: the caller passed room for a status.
+            unsafe { write(held.place, &held.status) };
+        }
+    }
+}
+
+/// Statuses, and where they came from.
+pub struct Several {
+    places: *mut Status,
+    room: Room<status::Status>,
+}
+
+impl<W> Foreign<W> for OutStatuses {
+    type Raw = *mut Status;
+    type Held = Several;
+
+    unsafe fn hold(places: *mut Status, extent: Extent) -> Several {
+        let len = if is_ignored(places) { 0 } else { extent.length };
+        let room = Room::new(len, unwritten(), |_| unwritten());
+        Several { places, room }
+    }
+
+    fn standard(held: &mut Several) -> *mut status::Status {
+        if is_ignored(held.places) {
+            return ptr::null_mut();
+        }
+        held.room.elements().as_mut_ptr()
+    }
+
+    unsafe fn release(held: &mut Several) {
+        for (index, status) in held.room.elements().iter().enumerate() {
+            // SAFETY: the caller passed room for as many statuses as there are operations.
+            unsafe { write(held.places.add(index), status) };
+        }
+    }
+}
