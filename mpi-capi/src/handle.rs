@@ -113,14 +113,18 @@ impl Key {
     /// Takes a handle apart, if it is one of this kind.
     #[inline]
     pub fn of(handle: Handle, kind: Kind) -> Option<Self> {
+        let is_its = handle.0 as u64 >> KIND_SHIFT == kind.number();
+        is_its.then_some(Self::of_any(handle))
+    }
+
+    /// Takes a handle apart whose kind is known.
+    #[inline(always)]
+    pub fn of_any(handle: Handle) -> Self {
         let word = handle.0 as u64;
-        if word >> KIND_SHIFT != kind.number() {
-            return None;
-        }
-        Some(Self {
+        Self {
             index: (word >> u32::BITS) as u32 & INDEX_MASK,
             generation: word as u32,
-        })
+        }
     }
 
     /// The kind that a handle says it is of; `None` if this library has made no such handle.

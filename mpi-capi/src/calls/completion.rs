@@ -12,7 +12,7 @@ use crate::args::{Int, Length, Out, OutInts, OutStatus, OutStatuses, Requests, c
 use crate::calls::generalized;
 use crate::error::{Cause, Error, Result};
 use crate::objects::comm;
-use crate::objects::request::{engine, handle_of, key, message_of, real_key, stale};
+use crate::objects::request::{checked_key, engine, handle_of, key, message_of, real_key, stale};
 
 /// How one operation ended.
 #[derive(Debug)]
@@ -64,8 +64,9 @@ impl engine::Array for Handles {
 
     #[inline]
     fn at(self, index: usize) -> Option<engine::Request> {
-        // What is foreign now was changed by another thread, which must not.
-        self.array.get(index).and_then(key).unwrap_or(None)
+        // Checked above. What is foreign now was changed by another thread, which must not: then it
+        // is a stale one.
+        self.array.get(index).ok().and_then(checked_key)
     }
 }
 

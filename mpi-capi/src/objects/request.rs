@@ -61,6 +61,16 @@ pub fn key(handle: Handle) -> Result<Option<engine::Request>> {
     }
 }
 
+/// The request of a handle that [`key`] has accepted.
+#[inline(always)]
+pub fn checked_key(handle: Handle) -> Option<engine::Request> {
+    if handle == abi::MPI_REQUEST_NULL {
+        return None;
+    }
+    let Key { index, generation } = Key::of_any(handle);
+    Some(engine::Request(slab::Key { index, generation }))
+}
+
 fn refuse(what: Unusable) -> Error {
     Error::of_handle("request", what, abi::MPI_ERR_REQUEST)
 }

@@ -49,8 +49,8 @@ pub(super) enum Claimed {
     Coming,
     /// Its body is with its sender.
     Held(Inbound),
-    /// It is here. [`Inbox::release`] takes the memory back.
-    Here(Buffered),
+    /// It was here, and the receive has it.
+    Filled,
     /// Its sender was lost before all of it came.
     Lost(PeerId),
 }
@@ -236,9 +236,15 @@ impl Inbox {
         self.unexpected.extract(pattern)
     }
 
-    /// Gives the message at `place`, already out of its queue, to `request`.
+    /// Gives the message at `place`, already out of its queue, to `request`. Passes the body to
+    /// `fill` if it is here.
     #[inline(always)]
-    pub(super) fn claim(&mut self, place: u32, request: Request) -> (Envelope, u64, Claimed) {
+    pub(super) fn claim(
+        &mut self,
+        place: u32,
+        request: Request,
+        fill: impl FnOnce(&[u8]),
+    ) -> (Envelope, u64, Claimed) {
         let message = self.message(place);
         let (envelope, len) = (message.envelope, message.len);
         if let Body::Coming(buffer) = &mut message.body {
@@ -251,7 +257,9 @@ impl Inbox {
             Body::Held(inbound) => Claimed::Held(inbound),
             Body::Whole(body) => {
                 self.budget.let_go(len);
-                Claimed::Here(body)
+                fill(body.bytes());
+                body.release(&mut self.pool);
+                Claimed::Filled
             }
             Body::Lost(peer) => Claimed::Lost(peer),
             Body::Coming(_) | Body::Claimed(..) | Body::Dropped(_) => {
@@ -259,12 +267,6 @@ impl Inbox {
             }
         };
         (envelope, len, claimed)
-    }
-
-    /// Takes the memory of a received message back.
-    #[inline]
-    pub(super) fn release(&mut self, body: Buffered) {
-        body.release(&mut self.pool);
     }
 
     /// Takes the memory of a [`Filled`] back.
@@ -334,7 +336,7 @@ impl Inbox {
             Body::Whole(body) => {
                 self.unexpected.remove(place);
                 self.budget.let_go(len);
-                self.release(body);
+                body.release(&mut self.pool);
             }
             Body::Lost(_) => _ = self.unexpected.remove(place),
             Body::Claimed(..) | Body::Dropped(_) => unreachable!("it left the queue before"),

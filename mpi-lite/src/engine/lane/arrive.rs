@@ -204,7 +204,9 @@ impl Parts {
         place: u32,
         request: Request,
     ) -> Option<(Inbound, Target, Area)> {
-        let (envelope, len, claimed) = self.inbox.claim(place, request);
+        let requests = &mut self.requests;
+        let fill = |bytes: &[u8]| requests.fill(request, bytes);
+        let (envelope, len, claimed) = self.inbox.claim(place, request, fill);
         match claimed {
             Claimed::Coming => {}
             Claimed::Held(inbound) => {
@@ -215,11 +217,7 @@ impl Parts {
                 };
                 return Some((inbound, target, self.requests.take_area(request)));
             }
-            Claimed::Here(body) => {
-                self.requests.fill(request, body.bytes());
-                self.finish_receive(request, &envelope, len);
-                self.inbox.release(body);
-            }
+            Claimed::Filled => self.finish_receive(request, &envelope, len),
             Claimed::Lost(peer) => self.fail(request, self.peers.error(peer)),
         }
         self.has_errands |= self.inbox.has_turned();
