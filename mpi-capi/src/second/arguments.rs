@@ -24,7 +24,7 @@ use crate::handle::Kind;
 use crate::raise::Call;
 
 /// How a result is laid down for a program of the second interface.
-pub trait Place<W>: Slot<W> {
+pub trait ForeignSlot<W>: Slot<W> {
     /// The C type.
     type Place: Copy;
 
@@ -59,7 +59,7 @@ macro_rules! same {
             }
         }
 
-        impl<W> Place<W> for $name
+        impl<W> ForeignSlot<W> for $name
         where
             $name: Slot<W>,
         {
@@ -135,7 +135,7 @@ mapped! {
 
 macro_rules! placed {
     ($($name:ident $of:expr;)*) => {$(
-        impl<W> Place<W> for $name
+        impl<W> ForeignSlot<W> for $name
         where
             $name: Slot<W> + Stored<Value = c_int>,
         {
@@ -184,7 +184,7 @@ handles! {
 
 macro_rules! handle_places {
     ($($name:ident $null:ident;)*) => {$(
-        impl<W> Place<W> for $name {
+        impl<W> ForeignSlot<W> for $name {
             type Place = c_int;
 
             const VOID: Option<fn() -> c_int> =
@@ -205,7 +205,7 @@ handle_places! {
 
 /// # Safety
 /// `place` is a writable `T::Place`.
-unsafe fn store<W, T: Place<W>>(place: *mut c_void, value: T::Value) -> Result<()> {
+unsafe fn store<W, T: ForeignSlot<W>>(place: *mut c_void, value: T::Value) -> Result<()> {
     let raw = T::place(value)?;
     // SAFETY: the place is a writable `T::Place`; alignment is not relied on.
     unsafe { place.cast::<T::Place>().write_unaligned(raw) };
@@ -214,7 +214,7 @@ unsafe fn store<W, T: Place<W>>(place: *mut c_void, value: T::Value) -> Result<(
 
 /// # Errors
 /// The place is null.
-fn out<W, T: Place<W>>(place: *mut T::Place, name: &'static str) -> Result<Out<T>> {
+fn out<W, T: ForeignSlot<W>>(place: *mut T::Place, name: &'static str) -> Result<Out<T>> {
     if place.is_null() {
         return Err(Cause::NullPointer { name }.into());
     }
@@ -222,7 +222,7 @@ fn out<W, T: Place<W>>(place: *mut T::Place, name: &'static str) -> Result<Out<T
     Ok(unsafe { Out::at(place.cast(), store::<W, T>) })
 }
 
-impl<W, T: Place<W>> Foreign<W> for Out<T> {
+impl<W, T: ForeignSlot<W>> Foreign<W> for Out<T> {
     type Raw = *mut T::Place;
     type Held = *mut T::Place;
 
@@ -252,7 +252,9 @@ impl<W, T: Place<W>> Foreign<W> for Out<T> {
 
 impl<W, T> Foreign<W> for InOut<T>
 where
-    T: Place<W> + Arg<W, C = <T as Slot<W>>::Raw> + Foreign<W, Raw = <T as Place<W>>::Place>,
+    T: ForeignSlot<W>
+        + Arg<W, C = <T as Slot<W>>::Raw>
+        + Foreign<W, Raw = <T as ForeignSlot<W>>::Place>,
 {
     type Raw = *mut <T as Foreign<W>>::Raw;
     type Held = *mut <T as Foreign<W>>::Raw;

@@ -16,13 +16,13 @@ use crate::handle::Kind;
 const FEW: usize = 16;
 
 /// The elements of an array while the call runs. It allocates for long arrays only.
-pub struct Room<T> {
+pub struct HeldArray<T> {
     few: [T; FEW],
     many: Vec<T>,
     len: usize,
 }
 
-impl<T: Copy> Room<T> {
+impl<T: Copy> HeldArray<T> {
     /// `len` elements.
     pub fn new(len: usize, blank: T, make: impl Fn(usize) -> T) -> Self {
         let mut room = Self {
@@ -51,26 +51,26 @@ impl<T: Copy> Room<T> {
 }
 
 /// An array of handles, and where it came from.
-pub struct Handles {
+pub struct HeldHandles {
     array: *mut c_int,
-    room: Room<Handle>,
+    room: HeldArray<Handle>,
 }
 
 impl<W> Foreign<W> for Requests {
     type Raw = *mut c_int;
-    type Held = Handles;
+    type Held = HeldHandles;
 
-    unsafe fn hold(array: *mut c_int, extent: Extent) -> Handles {
+    unsafe fn hold(array: *mut c_int, extent: Extent) -> HeldHandles {
         let len = if array.is_null() { 0 } else { extent.length };
-        let room = Room::new(len, MPI_REQUEST_NULL, |index| {
+        let room = HeldArray::new(len, MPI_REQUEST_NULL, |index| {
             // SAFETY: not null, and the caller passed as many elements as the call names.
             let number = unsafe { array.add(index).read_unaligned() };
             standard_handle(Kind::Request, number)
         });
-        Handles { array, room }
+        HeldHandles { array, room }
     }
 
-    fn standard(held: &mut Handles) -> *mut Handle {
+    fn standard(held: &mut HeldHandles) -> *mut Handle {
         if held.array.is_null() {
             return core::ptr::null_mut();
         }
@@ -78,7 +78,7 @@ impl<W> Foreign<W> for Requests {
     }
 
     /// Writes the handles that have changed.
-    unsafe fn release(held: &mut Handles) {
+    unsafe fn release(held: &mut HeldHandles) {
         for (index, handle) in held.room.elements().iter().enumerate() {
             // SAFETY: not null if there are elements, and the caller passed as many.
             unsafe {

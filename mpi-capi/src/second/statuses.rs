@@ -7,7 +7,7 @@
 use core::ffi::c_int;
 use core::ptr;
 
-use super::arrays::Room;
+use super::arrays::HeldArray;
 use super::constants::{
     STATUS_IGNORE, code_of, source_of, standard_code, standard_source, standard_tag, tag_of,
 };
@@ -80,16 +80,16 @@ fn is_ignored(place: *const Status) -> bool {
 }
 
 /// A status, and where it came from.
-pub struct One {
+pub struct HeldStatus {
     place: *mut Status,
     status: status::Status,
 }
 
 impl<W> Foreign<W> for InStatus {
     type Raw = *const Status;
-    type Held = One;
+    type Held = HeldStatus;
 
-    unsafe fn hold(raw: *const Status, _extent: Extent) -> One {
+    unsafe fn hold(raw: *const Status, _extent: Extent) -> HeldStatus {
         let status = if is_ignored(raw) {
             unwritten()
         } else {
@@ -97,10 +97,10 @@ impl<W> Foreign<W> for InStatus {
             unsafe { raw.read_unaligned() }.into()
         };
         let place = raw.cast_mut();
-        One { place, status }
+        HeldStatus { place, status }
     }
 
-    fn standard(held: &mut One) -> *const status::Status {
+    fn standard(held: &mut HeldStatus) -> *const status::Status {
         if is_ignored(held.place) {
             return ptr::null();
         }
@@ -110,16 +110,16 @@ impl<W> Foreign<W> for InStatus {
 
 impl<W> Foreign<W> for OutStatus {
     type Raw = *mut Status;
-    type Held = One;
+    type Held = HeldStatus;
 
     #[inline(always)]
-    unsafe fn hold(place: *mut Status, _extent: Extent) -> One {
+    unsafe fn hold(place: *mut Status, _extent: Extent) -> HeldStatus {
         let status = unwritten();
-        One { place, status }
+        HeldStatus { place, status }
     }
 
     #[inline(always)]
-    fn standard(held: &mut One) -> *mut status::Status {
+    fn standard(held: &mut HeldStatus) -> *mut status::Status {
         if is_ignored(held.place) {
             return ptr::null_mut();
         }
@@ -127,7 +127,7 @@ impl<W> Foreign<W> for OutStatus {
     }
 
     #[inline(always)]
-    unsafe fn release(held: &mut One) {
+    unsafe fn release(held: &mut HeldStatus) {
         if !is_ignored(held.place) {
             // SAFETY: the caller passed room for a status.
             unsafe { write(held.place, &held.status) };
@@ -136,29 +136,29 @@ impl<W> Foreign<W> for OutStatus {
 }
 
 /// Statuses, and where they came from.
-pub struct Several {
+pub struct HeldStatuses {
     places: *mut Status,
-    room: Room<status::Status>,
+    room: HeldArray<status::Status>,
 }
 
 impl<W> Foreign<W> for OutStatuses {
     type Raw = *mut Status;
-    type Held = Several;
+    type Held = HeldStatuses;
 
-    unsafe fn hold(places: *mut Status, extent: Extent) -> Several {
+    unsafe fn hold(places: *mut Status, extent: Extent) -> HeldStatuses {
         let len = if is_ignored(places) { 0 } else { extent.length };
-        let room = Room::new(len, unwritten(), |_| unwritten());
-        Several { places, room }
+        let room = HeldArray::new(len, unwritten(), |_| unwritten());
+        HeldStatuses { places, room }
     }
 
-    fn standard(held: &mut Several) -> *mut status::Status {
+    fn standard(held: &mut HeldStatuses) -> *mut status::Status {
         if is_ignored(held.places) {
             return ptr::null_mut();
         }
         held.room.elements().as_mut_ptr()
     }
 
-    unsafe fn release(held: &mut Several) {
+    unsafe fn release(held: &mut HeldStatuses) {
         for (index, status) in held.room.elements().iter().enumerate() {
             // SAFETY: the caller passed room for as many statuses as there are operations.
             unsafe { write(held.places.add(index), status) };
