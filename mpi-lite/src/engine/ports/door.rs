@@ -164,8 +164,9 @@ impl Door {
             return;
         };
         let serial = head.serial();
-        let is_it = |(_, coming): &&mut (HeadName, Coming)| matches!(coming, Coming::Partial(number) if *number == serial);
-        if let Some((_, coming)) = visitor.coming.iter_mut().find(is_it) {
+        let is_partial = |it: &Coming| matches!(it, Coming::Partial(known) if *known == serial);
+        let mut coming = visitor.coming.iter_mut().map(|(_, coming)| coming);
+        if let Some(coming) = coming.find(|it| is_partial(it)) {
             *coming = Coming::Complete(head);
         }
         while let Some(head) = visitor.next() {
