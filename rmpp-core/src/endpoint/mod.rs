@@ -137,8 +137,8 @@ impl<Out, In> Endpoint<Out, In> {
     /// that layer has also checked the job's cookie and the packet's integrity.
     ///
     /// # Errors
-    /// Returns the reason why the packet was dropped. A packet that fails rule S has changed nothing
-    /// but a counter; one that no state machine has an arrow for (rule P14) is a sign of life of its
+    /// Returns why the packet was dropped. A packet that fails rule S has changed nothing but a
+    /// counter; one that no state machine has an arrow for (rule P14) is a sign of life of its
     /// sender, and what it acknowledges counts.
     // The cookie belongs to the layer below; a packet of another job never gets here (rule E).
     #[inline]
