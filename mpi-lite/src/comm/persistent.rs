@@ -9,7 +9,8 @@ use crate::error::Result;
 use crate::ids::{Dest, Mode, Source, TagSelector};
 
 impl Communicator {
-    /// Makes a persistent send, started by [`Lane::start`](crate::engine::Lane::start). Arguments
+    /// Makes a persistent send, started by [`Traffic::start`](crate::engine::Traffic::start).
+    /// Arguments
     /// as of
     /// [`Communicator::isend`].
     ///

@@ -24,7 +24,7 @@ use std::sync::Arc;
 pub use at_site::{AtSite, agree, complain};
 pub use blocking::{Any, Indexed, Tell};
 pub use inbox::matching;
-pub use lane::{Counters, Lane, Survey};
+pub use lane::{Counters, Lane, Survey, Traffic};
 pub use outbox::{Attached, BUFFERED_OVERHEAD_BYTES, BufferOwner, Buffers};
 pub use ports::{Calls, Effects, Guest, HEAD_MOST, Head, OpenPort, Port};
 pub use report::Launcher;

@@ -105,7 +105,7 @@ impl Engine {
     /// local).
     ///
     /// # Errors
-    /// As [`Lane::cancel`].
+    /// As [`Traffic::cancel`](crate::engine::Traffic::cancel).
     pub fn cancel(&self, request: Request) -> Result<()> {
         let mut lane = self.lane.lock();
         lane.cancel(request)?;

@@ -32,7 +32,7 @@ impl Engine {
     /// Starts a send and returns its request. It may be complete already.
     ///
     /// # Errors
-    /// As [`Lane::send`].
+    /// As [`Traffic::send`](crate::engine::Traffic::send).
     #[inline(always)]
     pub fn start_send(&self, plan: &SendPlan) -> Result<Request> {
         if plan.mode == Mode::Buffered {

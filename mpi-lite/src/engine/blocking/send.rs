@@ -14,7 +14,7 @@ impl Engine {
     /// Sends and waits until the body may be reused.
     ///
     /// # Errors
-    /// As [`Lane::send`], and those of the operation.
+    /// As [`Traffic::send`](crate::engine::Traffic::send), and those of the operation.
     #[inline]
     pub fn send(&self, plan: &SendPlan) -> Result<()> {
         self.send_noting(plan, || ())
@@ -59,7 +59,8 @@ impl Engine {
     /// Receives one message and sends another, in any order. Returns the status of the receive.
     ///
     /// # Errors
-    /// As [`Lane::send`], and those of the operations. If nothing was sent, nothing is received.
+    /// As [`Traffic::send`](crate::engine::Traffic::send), and those of the operations. If nothing
+    /// was sent, nothing is received.
     pub fn exchange(&self, send: &SendPlan, receive: ReceivePlan) -> Result<Status> {
         let (lane, receiving, sending) = self.begin_exchange(send, receive)?;
         let received = self.waiting.wait_with(lane, Some(receiving))?;
@@ -71,7 +72,8 @@ impl Engine {
     /// the receive. Source: MPI 5.0, 3.11.
     ///
     /// # Errors
-    /// As [`Lane::send`]. If nothing was sent, nothing is received.
+    /// As [`Traffic::send`](crate::engine::Traffic::send). If nothing was sent, nothing is
+    /// received.
     pub fn start_exchange(&self, send: &SendPlan, receive: ReceivePlan) -> Result<Request> {
         let (mut lane, receiving, sending) = self.begin_exchange(send, receive)?;
         if sending == Request::SENT {
@@ -84,7 +86,7 @@ impl Engine {
     /// [`Engine::receive_unless`].
     ///
     /// # Errors
-    /// As [`Lane::send`], and those of the send.
+    /// As [`Traffic::send`](crate::engine::Traffic::send), and those of the send.
     pub fn exchange_unless(
         &self,
         send: &SendPlan,
@@ -111,7 +113,8 @@ impl Engine {
     /// first error the others are taken back as far as they can be.
     ///
     /// # Errors
-    /// As [`Lane::send`], those of the sends, and those of `check`.
+    /// As [`Traffic::send`](crate::engine::Traffic::send), those of the sends, and those of
+    /// `check`.
     pub fn exchange_all(
         &self,
         sends: &[SendPlan],

@@ -24,7 +24,8 @@ impl Lane {
     /// Makes a partitioned send, not started, and tells the receiver about it.
     ///
     /// # Errors
-    /// As [`Lane::send`], and of the arguments: [`Cause::Count`](crate::error::Cause::Count).
+    /// As [`Traffic::send`](crate::engine::Traffic::send), and of the arguments:
+    /// [`Cause::Count`](crate::error::Cause::Count).
     pub fn plan_partitioned_send(&mut self, send: PartitionedSend) -> Result<Request> {
         let bytes = send.first.check()?;
         let header = Header {

@@ -3,8 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
-mod programs;
-mod rules;
+mod program_tests;
+mod rule_tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -41,7 +41,7 @@ impl Traffic {
     /// the call waits for it, and for nothing else.
     ///
     /// # Errors
-    /// As [`Lane::send`].
+    /// As [`Traffic::send`](crate::engine::Traffic::send).
     pub(in crate::engine) fn start_send(
         &mut self,
         plan: &SendPlan,

@@ -62,7 +62,7 @@ impl Traffic {
     }
 
     /// Begins an operation on the port of `context` at a peer: sends a head of at most
-    /// [`HEAD_MOST`](crate::engine::HEAD_MOST) bytes, and the body that it announces. `number`
+    /// [`HEAD_MOST`] bytes, and the body that it announces. `number`
     /// tells it apart from the others of this process that have not ended. The memory must stay as
     /// it is until [`Guest::sent`](crate::engine::Guest::sent) or
     /// [`Guest::lost`](crate::engine::Guest::lost) is called for it.
