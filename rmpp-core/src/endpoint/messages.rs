@@ -45,7 +45,8 @@ impl<'a, Out, In> OutgoingMessages<'a, Out, In> {
     }
 
     /// Gives a message up: NULL goes out until the receiver has answered, then
-    /// [`Event::Cancelled`] is raised. A message that has had its last event is left alone.
+    /// [`Event::Cancelled`](crate::Event::Cancelled) is raised. A message that has had its last
+    /// event is left alone.
     ///
     /// Source: paper §3.2, NULL.
     pub fn abort(self, message: OutgoingId, now: Instant) {

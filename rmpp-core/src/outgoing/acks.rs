@@ -59,7 +59,7 @@ impl<K: Kept> Sender<K> {
         }
     }
 
-    /// Completes the messages that the last packet acknowledges; [`poll_event`](Self::poll_event)
+    /// Completes the messages that the last packet acknowledges; `Endpoint::poll_event`
     /// returns their events. Returns true if there was an acknowledgement: there may be something
     /// to transmit.
     // Rule K.
