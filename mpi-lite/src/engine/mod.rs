@@ -26,7 +26,7 @@ pub use blocking::{Any, Indexed, Tell};
 pub use inbox::matching;
 pub use lane::{Counters, Lane, Survey, Traffic};
 pub use outbox::{Attached, BUFFERED_OVERHEAD_BYTES, BufferOwner, Buffers};
-pub use ports::{Calls, Effects, Guest, HEAD_MOST, Head, OpenPort, Port};
+pub use ports::{Calls, Effects, HEAD_MOST, Handler, Head, OpenPort, Port};
 pub use report::Launcher;
 pub use report::Report;
 pub use report::{CollectiveEvent, Event, MessageEvent, MessageStep, Observer};

@@ -142,7 +142,7 @@ fn decode(bytes: &[u8]) -> Option<(Kind, usize, usize, &[u8])> {
 #[derive(Debug)]
 struct Window(Arc<Mutex<Memory>>);
 
-impl Guest for Window {
+impl Handler for Window {
     fn head(&mut self, head: &Head, effects: &mut Effects) -> Option<Area> {
         let memory = &mut *self.0.lock();
         let (from, number) = (head.from(), head.number());
@@ -296,7 +296,7 @@ impl Job {
 
     /// Processes on a simulated network.
     fn simulated(
-        (guest, config): (Protocol, &Config),
+        (handler, config): (Protocol, &Config),
         (seed, faults): (u64, Faults),
         window_bytes: usize,
     ) -> Self {
@@ -304,7 +304,7 @@ impl Job {
         let air = Air::new(count as usize, seed, faults);
         let lane = |me| {
             let own = Link::Loopback(Loopback::new(PeerId(me)));
-            let others = Link::simulated(guest, &air, PeerId(me), config);
+            let others = Link::simulated(handler, &air, PeerId(me), config);
             let hosts = vec!["here".to_owned(); count as usize];
             let links = Links::new(own, None, Some(others));
             Lane::new(PeerId(me), links, settings(), hosts)

@@ -64,8 +64,8 @@ impl Traffic {
     /// Begins an operation on the port of `context` at a peer: sends a head of at most
     /// [`HEAD_MOST`] bytes, and the body that it announces. `number`
     /// tells it apart from the others of this process that have not ended. The memory must stay as
-    /// it is until [`Guest::sent`](crate::engine::Guest::sent) or
-    /// [`Guest::lost`](crate::engine::Guest::lost) is called for it.
+    /// it is until [`Handler::sent`](crate::engine::Handler::sent) or
+    /// [`Handler::lost`](crate::engine::Handler::lost) is called for it.
     ///
     /// # Errors
     /// The peer is lost, or the body is longer than its link carries. Nothing was sent.

@@ -6,7 +6,7 @@
 
 mod door;
 mod errand;
-mod guest;
+mod handler;
 mod head;
 mod port;
 mod table;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 pub(super) use door::{Announced, Comer};
 use door::{Door, Visit};
 pub(super) use errand::Errand;
-pub use guest::{Effects, Guest};
+pub use handler::{Effects, Handler};
 use head::HeadName;
 pub use head::{HEAD_MOST, Head};
 pub(super) use head::{body_envelope, head_envelope};
@@ -215,23 +215,23 @@ impl Ports {
                 Visit::Room(inbound, head) => errands.push(Errand::Admit(inbound, head)),
                 Visit::Landed(name, len) => {
                     let mut effects = Effects::new(name.context);
-                    self.table.with_guest(name.context, |guest| {
-                        guest.landed(name.peer, name.number, len, &mut effects);
+                    self.table.with_handler(name.context, |handler| {
+                        handler.landed(name.peer, name.number, len, &mut effects);
                     });
                     effects.append_to(errands);
                 }
                 Visit::Sent(name) => {
                     let mut effects = Effects::new(name.context);
-                    self.table.with_guest(name.context, |guest| {
-                        guest.sent(name.peer, name.number, &mut effects);
+                    self.table.with_handler(name.context, |handler| {
+                        handler.sent(name.peer, name.number, &mut effects);
                     });
                     effects.append_to(errands);
                 }
                 Visit::Lost(peer) => {
-                    for context in self.table.of_guests() {
+                    for context in self.table.of_handlers() {
                         let mut effects = Effects::new(context);
-                        let lose = |guest: &mut dyn Guest| guest.lost(peer, &mut effects);
-                        self.table.with_guest(context, lose);
+                        let lose = |handler: &mut dyn Handler| handler.lost(peer, &mut effects);
+                        self.table.with_handler(context, lose);
                         effects.append_to(errands);
                     }
                 }
@@ -248,8 +248,8 @@ impl Ports {
             return;
         }
         let mut effects = Effects::new(context);
-        let serve = |guest: &mut dyn Guest| guest.head(head, &mut effects);
-        let area = self.table.with_guest(context, serve).flatten();
+        let serve = |handler: &mut dyn Handler| handler.head(head, &mut effects);
+        let area = self.table.with_handler(context, serve).flatten();
         if let Some(landing) = self.door.note_served(head, area) {
             errands.push(Errand::Land(landing.inbound, landing.place));
         }

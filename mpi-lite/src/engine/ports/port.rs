@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::guest::Guest;
+use super::handler::Handler;
 use crate::ids::PeerId;
 
 /// What the messages of a context are for.
@@ -16,10 +16,10 @@ pub enum Port {
         senders: usize,
     },
     /// They are operations on a window: [`Context::window`](crate::ids::Context::window).
-    Window(Box<dyn Guest>),
+    Window(Box<dyn Handler>),
     /// They are for a service among the processes of a communicator:
     /// [`Context::service`](crate::ids::Context::service).
-    Service(Box<dyn Guest>),
+    Service(Box<dyn Handler>),
 }
 
 impl Port {

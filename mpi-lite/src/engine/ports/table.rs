@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use parking_lot::Mutex;
 
-use super::guest::Guest;
+use super::handler::Handler;
 use super::port::Port;
 use crate::engine::envelope::RANK_BITS;
 use crate::engine::inbox::matching::Pattern;
@@ -221,29 +221,29 @@ impl PortTable {
     }
 
     /// Calls `serve` with what takes the messages of this context, if a port of it is open.
-    pub(super) fn with_guest<T>(
+    pub(super) fn with_handler<T>(
         &self,
         context: Context,
-        serve: impl FnOnce(&mut dyn Guest) -> T,
+        serve: impl FnOnce(&mut dyn Handler) -> T,
     ) -> Option<T> {
         let mut table = self.table.lock();
         match &mut table.ports.get_mut(&context)?.port {
             Port::Matching { .. } => None,
-            Port::Window(guest) | Port::Service(guest) => Some(serve(&mut **guest)),
+            Port::Window(handler) | Port::Service(handler) => Some(serve(&mut **handler)),
         }
     }
 
     /// Returns true if a port of this context is open that is no communicator's.
     pub(super) fn has_guest(&self, context: Context) -> bool {
-        self.with_guest(context, |_| ()).is_some()
+        self.with_handler(context, |_| ()).is_some()
     }
 
     /// The contexts of the ports that are no communicators'.
-    pub(super) fn of_guests(&self) -> Vec<Context> {
+    pub(super) fn of_handlers(&self) -> Vec<Context> {
         let table = self.table.lock();
         let ports = table.ports.iter();
-        let guests = ports.filter(|(_, entry)| !matches!(entry.port, Port::Matching { .. }));
-        guests.map(|(context, _)| *context).collect()
+        let handlers = ports.filter(|(_, entry)| !matches!(entry.port, Port::Matching { .. }));
+        handlers.map(|(context, _)| *context).collect()
     }
 
     /// The first of `desertions` that leaves a collective operation of this context incomplete:

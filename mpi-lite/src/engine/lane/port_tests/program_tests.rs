@@ -48,7 +48,7 @@ impl Program {
     fn new(seed: u64) -> Self {
         let mut rng = Rng::new(seed);
         let count = 3 + rng.below(3) as u32;
-        let guests = [
+        let handlers = [
             Protocol::Rmpp,
             Protocol::Rmpp,
             Protocol::Rmpp,
@@ -56,18 +56,18 @@ impl Program {
             Protocol::Unet,
             Protocol::Sctp,
         ];
-        let guest = guests[rng.below(6) as usize];
+        let handler = handlers[rng.below(6) as usize];
         let loss = [0, 10_000, 50_000][rng.below(3) as usize];
-        let config = match (guest, rng.below(4)) {
+        let config = match (handler, rng.below(4)) {
             // Classic repeats a whole message: it must be short in packets.
             (_, 0) => Config::classic(count, 1000),
             (Protocol::Rmpp, 1) => Config::with_caps(count, 16, Caps::FAST),
             (Protocol::Rmpp, 2) => Config::with_caps(count, 100, Caps::FAST),
             _ => Config::with_caps(count, 1000, Caps::FAST),
         };
-        println!("seed {seed}: {count} processes, {guest:?}, loss {loss} ppm");
+        println!("seed {seed}: {count} processes, {handler:?}, loss {loss} ppm");
         let bytes = slot_at((count as usize, 0));
-        let job = Job::simulated((guest, &config), (seed, Faults::lossy(loss)), bytes);
+        let job = Job::simulated((handler, &config), (seed, Faults::lossy(loss)), bytes);
         Self {
             job,
             rng,

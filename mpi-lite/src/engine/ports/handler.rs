@@ -19,7 +19,7 @@ use crate::transport::PeerId;
 /// What takes the messages of a window, a file pointer, or another service. It is called with the
 /// lane locked, between the turns of links: it must be short, and reaches the engine only by the
 /// [`Effects`].
-pub trait Guest: fmt::Debug + Send {
+pub trait Handler: fmt::Debug + Send {
     /// A head has come. Returns where the body lands that it announces; `None` if it announces
     /// none. What comes of a body beyond the area is dropped.
     fn head(&mut self, head: &Head, effects: &mut Effects) -> Option<Area>;
@@ -37,7 +37,7 @@ pub trait Guest: fmt::Debug + Send {
     fn lost(&mut self, peer: PeerId, effects: &mut Effects);
 }
 
-/// What a [`Guest`] makes the engine do once it returns.
+/// What a [`Handler`] makes the engine do once it returns.
 #[derive(Debug)]
 pub struct Effects {
     context: Context,
@@ -64,7 +64,7 @@ impl Effects {
     }
 
     /// Sends the body that the head with this number has announced. The memory must stay as it is
-    /// until [`Guest::sent`] or [`Guest::lost`] is called for it.
+    /// until [`Handler::sent`] or [`Handler::lost`] is called for it.
     pub fn send_body(&mut self, to: PeerId, number: u32, body: Area) {
         self.send(to, body_envelope(self.context, number), Load::Area(body));
     }
