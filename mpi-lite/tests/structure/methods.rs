@@ -15,7 +15,6 @@ const ABOVE: &[(&str, usize)] = &[
     ("rmpp-core Endpoint", 169),
     ("launcher Remote", 57),
     ("launcher node::Node", 51),
-    ("launcher Job", 48),
 ];
 
 /// `Communicator` has the calls that MPI lists for one.
