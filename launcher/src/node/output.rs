@@ -9,6 +9,35 @@ use super::activity::Activity;
 use super::rank::{STREAMS, Source};
 use crate::wire::{OUTPUT_WINDOW, Report, Stream};
 
+/// Output that has been reported and not been taken yet.
+#[derive(Debug, Default)]
+pub(super) struct OnTheWay {
+    bytes: usize,
+}
+
+impl OnTheWay {
+    /// Returns true if more output may be read.
+    pub(super) fn has_room(&self) -> bool {
+        self.bytes < OUTPUT_WINDOW
+    }
+
+    /// So many bytes have been taken.
+    pub(super) fn take(&mut self, bytes: u64) {
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        self.bytes = self.bytes.saturating_sub(bytes);
+    }
+
+    /// The report of these bytes, unless there are none.
+    fn report(&mut self, rank: u32, stream: Stream, bytes: Vec<u8>) -> Option<Report> {
+        self.bytes += bytes.len();
+        (!bytes.is_empty()).then(|| Report::Output {
+            rank,
+            stream,
+            bytes: ByteBuf::from(bytes),
+        })
+    }
+}
+
 impl Node {
     /// Reads once from a pipe. Returns true if there may be more.
     pub(super) fn hear_output(&mut self, place: usize, stream: Stream, now: Instant) -> bool {
@@ -26,24 +55,9 @@ impl Node {
             return false;
         };
         self.strangers.look_at_writer(place, now);
-        self.report_output(number, stream, bytes);
+        self.reports
+            .extend(self.on_the_way.report(number, stream, bytes));
         !is_at_end
-    }
-
-    fn report_output(&mut self, rank: u32, stream: Stream, bytes: Vec<u8>) {
-        if !bytes.is_empty() {
-            self.on_the_way += bytes.len();
-            self.reports.push_back(Report::Output {
-                rank,
-                stream,
-                bytes: ByteBuf::from(bytes),
-            });
-        }
-    }
-
-    /// Returns true if more output may be read.
-    pub(super) fn has_room(&self) -> bool {
-        self.on_the_way < OUTPUT_WINDOW
     }
 
     /// Shows a line that its rank does not end.
@@ -52,7 +66,7 @@ impl Node {
             let at = source.as_ref().and_then(|source| source.lines.look_at());
             at.is_some_and(|at| at <= now)
         };
-        if !self.has_room() || !is_due(self.ranks[place].source(stream)) {
+        if !self.on_the_way.has_room() || !is_due(self.ranks[place].source(stream)) {
             return;
         }
         // What it wrote before it did this can be read after that.
@@ -66,7 +80,8 @@ impl Node {
             && source.lines.is_prompt(activity, now)
         {
             let begun = source.lines.take_rest();
-            self.report_output(number, stream, begun);
+            self.reports
+                .extend(self.on_the_way.report(number, stream, begun));
         }
     }
 
@@ -84,10 +99,10 @@ impl Node {
     }
 
     fn drain(&mut self, place: usize, stream: Stream, now: Instant) {
-        while self.has_room() {
-            let before = self.on_the_way;
+        while self.on_the_way.has_room() {
+            let before = self.on_the_way.bytes;
             let has_more = self.hear_output(place, stream, now);
-            let length = self.on_the_way - before;
+            let length = self.on_the_way.bytes - before;
             let rank = &mut self.ranks[place];
             let number = rank.rank;
             let Some(source) = rank.source(stream) else {
@@ -96,7 +111,8 @@ impl Node {
             if !has_more || source.counts_as_last_words(length) {
                 let rest = source.lines.take_rest();
                 *rank.source(stream) = None;
-                self.report_output(number, stream, rest);
+                self.reports
+                    .extend(self.on_the_way.report(number, stream, rest));
                 return;
             }
         }

@@ -14,7 +14,6 @@ use super::source::is_apart;
 const ABOVE: &[(&str, usize)] = &[
     ("rmpp-core Endpoint", 169),
     ("launcher Remote", 57),
-    ("launcher node::Node", 51),
 ];
 
 /// `Communicator` has the calls that MPI lists for one.
