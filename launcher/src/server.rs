@@ -333,7 +333,7 @@ impl Server {
             let Some(remote) = link.remote_mut() else {
                 continue;
             };
-            while remote.backlog() < preload::BACKLOG {
+            while remote.way.backlog() < preload::BACKLOG {
                 match self.preload.piece(number) {
                     Some(Ok(piece)) => remote.obey(&piece, None, now),
                     Some(Err(line)) => {
