@@ -75,13 +75,12 @@ impl Job {
             _ if self.is_started && self.outcome.decide(code) => {
                 self.tell_to_end(signal, is_from_terminal, now);
             }
-            _ if self
-                .told
-                .as_mut()
-                .is_some_and(|told| told.hears_echo(signal, is_from_terminal, now)) => {}
             _ => {
-                self.outcome.decide(code);
-                self.outcome.kill();
+                let told = self.told.as_mut();
+                if !told.is_some_and(|told| told.hears_echo(signal, is_from_terminal, now)) {
+                    self.outcome.decide(code);
+                    self.outcome.kill();
+                }
             }
         }
     }
@@ -90,11 +89,8 @@ impl Job {
     pub fn signal_elsewhere(&mut self, host: &str, signal: i32, now: Instant) {
         if self.outcome.is_open() {
             let (host, words) = (printable(host), words(signal));
-            self.outcome.say(format!(
-                "mpirun's agent on host {host} got signal {signal} ({words}); ending the job"
-            ));
-            self.signal(signal, false, now);
-            self.await_own();
+            let what = format!("got signal {signal} ({words}); ending the job");
+            self.end_by(signal, format!("mpirun's agent on host {host} {what}"), now);
         }
     }
 
@@ -112,13 +108,14 @@ impl Job {
         let ends = self.outcome.is_open() && !self.ranks.get(rank).is_lost;
         if is_for_all && ends && self.is_started {
             let line = killed_line(&self.ranks.who(rank), signal);
-            self.outcome.say(line);
-            self.signal(signal, false, now);
-            self.await_own();
+            self.end_by(signal, line, now);
         }
     }
 
-    fn await_own(&mut self) {
+    /// Ends the job by a signal that somebody else got.
+    fn end_by(&mut self, signal: i32, line: String, now: Instant) {
+        self.outcome.say(line);
+        self.signal(signal, false, now);
         if let Some(told) = &mut self.told {
             told.awaits_own = true;
         }
@@ -131,14 +128,13 @@ impl Job {
             self.outcome.fail(TIMEOUT, line);
         } else if self.outcome.decide(TIMEOUT) {
             self.outcome.say(line);
-            self.tell_to_end(SIGTERM, false, now);
-            self.await_own();
+            self.tell_to_end(SIGTERM, false, now).awaits_own = true;
         }
     }
 
     /// Sends the ranks a signal by which they may save their state and end. HUP means to many
     /// programs something else than an end.
-    fn tell_to_end(&mut self, signal: i32, is_from_terminal: bool, now: Instant) {
+    fn tell_to_end(&mut self, signal: i32, is_from_terminal: bool, now: Instant) -> &mut Told {
         let (sent, is_from_terminal) = match signal {
             SIGINT => (SIGINT, is_from_terminal),
             _ => (SIGTERM, false),
@@ -147,13 +143,13 @@ impl Job {
             signal: sent,
             is_from_terminal,
         });
-        self.told = Some(Told {
+        self.told.insert(Told {
             signal,
             at: now,
             awaits_own: false,
             warn_at: Some(now + PATIENCE),
             kill_at: now + self.grace,
-        });
+        })
     }
 
     fn warn_of_end(&mut self, left: Duration) {

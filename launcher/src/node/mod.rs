@@ -420,8 +420,7 @@ impl Node {
         }
         // What the ranks started gets its grace as well.
         let is_asked = self.ending.kill_at().is_some();
-        let is_over = !(is_asked && self.ranks.iter_mut().any(RankProcess::has_group));
-        if is_over {
+        if !(is_asked && self.ranks.iter_mut().any(RankProcess::has_group)) {
             self.is_quiet = true;
             self.input = None;
             // Records are still needed, and may be for long: see `dismiss_guard`.

@@ -1,5 +1,6 @@
 //! What the ranks of a node write, on its way to `mpirun`.
 
+use std::collections::VecDeque;
 use std::time::Instant;
 
 use serde_bytes::ByteBuf;
@@ -11,30 +12,31 @@ use crate::wire::{OUTPUT_WINDOW, Report, Stream};
 
 /// Output that has been reported and not been taken yet.
 #[derive(Debug, Default)]
-pub(super) struct OnTheWay {
-    bytes: usize,
-}
+pub(super) struct OnTheWay(usize);
 
 impl OnTheWay {
     /// Returns true if more output may be read.
     pub(super) fn has_room(&self) -> bool {
-        self.bytes < OUTPUT_WINDOW
+        self.0 < OUTPUT_WINDOW
     }
 
     /// So many bytes have been taken.
     pub(super) fn take(&mut self, bytes: u64) {
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-        self.bytes = self.bytes.saturating_sub(bytes);
+        self.0 = self.0.saturating_sub(bytes);
     }
 
-    /// The report of these bytes, unless there are none.
-    fn report(&mut self, rank: u32, stream: Stream, bytes: Vec<u8>) -> Option<Report> {
-        self.bytes += bytes.len();
-        (!bytes.is_empty()).then(|| Report::Output {
-            rank,
-            stream,
-            bytes: ByteBuf::from(bytes),
-        })
+    /// Sends these bytes on the way, if there are any.
+    fn add(&mut self, rank: u32, stream: Stream, bytes: Vec<u8>, reports: &mut VecDeque<Report>) {
+        self.0 += bytes.len();
+        if !bytes.is_empty() {
+            let bytes = ByteBuf::from(bytes);
+            reports.push_back(Report::Output {
+                rank,
+                stream,
+                bytes,
+            });
+        }
     }
 }
 
@@ -55,8 +57,8 @@ impl Node {
             return false;
         };
         self.strangers.look_at_writer(place, now);
-        self.reports
-            .extend(self.on_the_way.report(number, stream, bytes));
+        self.on_the_way
+            .add(number, stream, bytes, &mut self.reports);
         !is_at_end
     }
 
@@ -80,8 +82,8 @@ impl Node {
             && source.lines.is_prompt(activity, now)
         {
             let begun = source.lines.take_rest();
-            self.reports
-                .extend(self.on_the_way.report(number, stream, begun));
+            self.on_the_way
+                .add(number, stream, begun, &mut self.reports);
         }
     }
 
@@ -100,9 +102,9 @@ impl Node {
 
     fn drain(&mut self, place: usize, stream: Stream, now: Instant) {
         while self.on_the_way.has_room() {
-            let before = self.on_the_way.bytes;
+            let before = self.on_the_way.0;
             let has_more = self.hear_output(place, stream, now);
-            let length = self.on_the_way.bytes - before;
+            let length = self.on_the_way.0 - before;
             let rank = &mut self.ranks[place];
             let number = rank.rank;
             let Some(source) = rank.source(stream) else {
@@ -111,8 +113,7 @@ impl Node {
             if !has_more || source.counts_as_last_words(length) {
                 let rest = source.lines.take_rest();
                 *rank.source(stream) = None;
-                self.reports
-                    .extend(self.on_the_way.report(number, stream, rest));
+                self.on_the_way.add(number, stream, rest, &mut self.reports);
                 return;
             }
         }

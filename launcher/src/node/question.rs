@@ -87,7 +87,13 @@ impl Questions {
         let Some(mut question) = self.question.take() else {
             return Vec::new();
         };
-        let (number, mut answers) = (question.number, Vec::new());
+        let number = question.number;
+        let report = |place: usize, answer| Report::Described {
+            rank: ranks[place].rank,
+            question: number,
+            answer,
+        };
+        let mut answers = Vec::new();
         let waited = now.saturating_duration_since(question.asked_at);
         question.open.retain(|&place, used| {
             let rank = &ranks[place];
@@ -95,7 +101,7 @@ impl Questions {
             let answer = answer_without(rank, of_pmi(place));
             let answer = answer.or_else(|| (waited >= PATIENCE).then(silent));
             let is_open = answer.is_none();
-            answers.extend(answer.map(|answer| (place, answer)));
+            answers.extend(answer.map(|answer| report(place, answer)));
             is_open
         });
         if question.open.is_empty() {
@@ -104,16 +110,11 @@ impl Questions {
             self.source
                 .fill(&mut unfilled, Instant::now() + READING_TIME);
             let states = question.states.into_iter();
-            answers.extend(states.map(|(place, state)| (place, Answer::State(state))));
+            answers.extend(states.map(|(place, state)| report(place, Answer::State(state))));
         } else {
             self.question = Some(question);
         }
-        let report = |(place, answer): (usize, Answer)| Report::Described {
-            rank: ranks[place].rank,
-            question: number,
-            answer,
-        };
-        answers.into_iter().map(report).collect()
+        answers
     }
 }
 

@@ -151,7 +151,7 @@ impl Tree {
         }
         let node = u32::try_from(number).expect("a job has fewer nodes");
         let mut has_moved = false;
-        while let Some(down) = remote.way.down() {
+        while let Some(down) = remote.way.tunnel().and_then(|it| it.down()) {
             relay.pass(node, down, now);
             has_moved = true;
         }

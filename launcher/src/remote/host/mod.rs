@@ -132,12 +132,12 @@ impl Remote {
     /// Has the agent of another host start ssh, if it is time to. Returns true if it is.
     pub fn connect_through(&mut self, now: Instant) -> bool {
         let is_by_ssh = self.way.settings.launcher == Launcher::Ssh;
-        if self.state != State::Waiting(None) || !is_by_ssh {
-            return false;
+        let is_time = is_by_ssh && self.state == State::Waiting(None);
+        if is_time {
+            let tunnel = Tunnel::new(self.way.command_line());
+            self.go_through(Box::new(tunnel), now);
         }
-        let tunnel = Tunnel::new(self.way.command_line());
-        self.go_through(Box::new(tunnel), now);
-        true
+        is_time
     }
 
     /// Waits for an agent at the end of this way.
@@ -258,7 +258,7 @@ impl Remote {
         match self.state {
             State::Connecting(at) if at <= now => {
                 if self.way.has_tunnel() {
-                    return self.take_detour();
+                    return self.conclude(now);
                 }
                 let seconds = self.way.settings.ready_within.as_secs_f64();
                 let line = format!("host {} did not answer within {seconds} s", self.way.host());
@@ -292,26 +292,22 @@ impl Remote {
         }
         let bytes = self.way.backlog();
         if bytes > ORDERS_WAITING_MAX {
-            self.blame(&format!(
-                "does not read its orders: {bytes} bytes wait for it"
-            ));
+            let what = format!("does not read its orders: {bytes} bytes wait for it");
+            self.blame(&what);
         }
     }
 
     fn read(&mut self, now: Instant) {
         let received = self.way.read(now);
-        if !received.is_empty() {
-            self.silence.heard(now);
-            self.is_warned = false;
-            self.take(&received, now);
+        if received.is_empty() {
+            return;
         }
-    }
-
-    fn take(&mut self, received: &[u8], now: Instant) {
+        self.silence.heard(now);
+        self.is_warned = false;
         match &mut self.incoming {
-            Incoming::Frames(frames) => frames.push(received),
+            Incoming::Frames(frames) => frames.push(&received),
             Incoming::Noise(noise) => {
-                noise.extend_from_slice(received);
+                noise.extend_from_slice(&received);
                 let greeting = greeting::look(noise);
                 self.greet(greeting);
             }
@@ -384,14 +380,12 @@ impl Remote {
         let silence = self.silence.look(now).saturating_sub(self.grace());
         let limit = self.silence.limit();
         if self.is_ending && silence >= ENDING_LIMIT {
-            let host = self.way.host();
-            return self.lose(format!(
-                "host {host} does not answer; processes may be left there"
-            ));
+            let what = "does not answer; processes may be left there";
+            return self.lose(format!("host {} {what}", self.way.host()));
         }
         if let Some(limit) = limit.filter(|&limit| silence >= limit) {
-            let (host, losses, seconds) =
-                (self.way.host(), self.below.losses(), limit.as_secs_f64());
+            let (losses, seconds) = (self.below.losses(), limit.as_secs_f64());
+            let host = self.way.host();
             return self.lose(format!(
                 "host {host}{losses} has given no sign of life for {seconds} s \
                  (MPILITE_SILENT_S); is the network cut, or the host or our process there \
@@ -427,7 +421,10 @@ impl Remote {
     fn conclude(&mut self, now: Instant) {
         self.way.gone_at = None;
         match self.state {
-            State::Connecting(_) if self.way.has_tunnel() => self.take_detour(),
+            State::Connecting(_) if self.way.has_tunnel() => {
+                self.way.take_detour();
+                self.state = State::Waiting(None);
+            }
             State::Connecting(_) => match self.way.try_again(&mut self.reports, now) {
                 Ok(at) => self.state = State::Waiting(Some(at)),
                 Err(why) => self.lose(why),
@@ -440,12 +437,6 @@ impl Remote {
             State::Quiet(_) => self.over(),
             State::Waiting(_) | State::Over => {}
         }
-    }
-
-    /// The node is not reached through another host.
-    fn take_detour(&mut self) {
-        self.way.take_detour();
-        self.state = State::Waiting(None);
     }
 
     /// All ranks of the node and of those below it ended.

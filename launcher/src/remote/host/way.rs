@@ -13,7 +13,7 @@ use crate::remote::greeting;
 use crate::remote::settings::Settings;
 use crate::remote::ssh::{self, Obstacle};
 use crate::remote::tunnel::Tunnel;
-use crate::wire::{Down, Ended, Report};
+use crate::wire::{Ended, Report};
 
 /// Both ends of a dead connection are noticed within this time of the first.
 const LAST_NEWS: Duration = Duration::from_millis(300);
@@ -73,9 +73,9 @@ impl Way {
         self.carrier.as_ref().is_some_and(|it| it.is_tunnel())
     }
 
-    /// The next order for the agent through which the node is reached.
-    pub fn down(&mut self) -> Option<Down> {
-        self.tunnel()?.down()
+    /// The tunnel through another host, if it is one.
+    pub(in crate::remote) fn tunnel(&mut self) -> Option<&mut Tunnel> {
+        self.carrier.as_mut()?.tunnel()
     }
 
     /// Why the node was not reached through another host, once: it is to be reached directly now.
@@ -88,10 +88,6 @@ impl Way {
         if let Some(carrier) = &self.carrier {
             carrier.interests(!self.outgoing.is_empty(), Token::Remote(number), interests);
         }
-    }
-
-    pub(super) fn tunnel(&mut self) -> Option<&mut Tunnel> {
-        self.carrier.as_mut()?.tunnel()
     }
 
     /// What starts ssh.
@@ -128,7 +124,7 @@ impl Way {
     /// The node is not reached through another host.
     pub(super) fn take_detour(&mut self) {
         self.detour = Some(self.how_it_ended());
-        (self.carrier, self.gone_at) = (None, None);
+        self.carrier = None;
     }
 
     /// Sends bytes as far as there is room for them.
@@ -158,18 +154,13 @@ impl Way {
 
     /// A child process ended. Returns true if it is our ssh.
     pub(super) fn end(&mut self, pid: Pid, ended: Ended) -> bool {
-        let carrier = self.carrier.as_mut();
-        carrier.is_some_and(|it| it.end(pid, ended))
+        self.carrier.as_mut().is_some_and(|it| it.end(pid, ended))
     }
 
     /// One end of the connection is gone: the other follows at once, or does not matter.
     pub(super) fn notice_end(&mut self, now: Instant) {
         if let Some(carrier) = &self.carrier {
-            let wait = if carrier.is_gone() {
-                Duration::ZERO
-            } else {
-                LAST_NEWS
-            };
+            let wait = LAST_NEWS * u32::from(!carrier.is_gone());
             self.gone_at = earlier(self.gone_at, Some(now + wait));
         }
     }
