@@ -25,7 +25,7 @@ pub struct Span {
 }
 
 // SAFETY: a span is an address. MPI's rules on buffers of pending operations say which thread may
-// read or write it, and all access happens under the lane's lock.
+// read or write it: the one that holds the lane, or one to which a task has given it (`Call`).
 unsafe impl Send for Span {}
 // SAFETY: as above; a shared span gives no access without the calls below.
 unsafe impl Sync for Span {}

@@ -66,7 +66,7 @@ struct Inner {
     /// How its processes are arranged, if they are.
     topology: Option<Arc<Topology>>,
     /// Its nonblocking collectives.
-    window: Mutex<tasks::CallNumbers>,
+    numbers: Mutex<tasks::CallNumbers>,
 }
 
 impl Drop for Inner {
@@ -170,7 +170,7 @@ impl Communicator {
                 site: basis.site,
                 port,
                 topology: basis.topology,
-                window: Mutex::default(),
+                numbers: Mutex::default(),
             }),
         }
     }

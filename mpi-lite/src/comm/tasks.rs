@@ -265,7 +265,7 @@ impl Communicator {
     ) -> Request {
         let (engine, submissions) = (self.engine(), Submissions::default());
         let request = {
-            let mut window = self.inner.window.lock();
+            let mut window = self.inner.numbers.lock();
             let (number, before) = window.next();
             let calls = numbered(self.context(), number as u32);
             let name = (calls, self.inner.port.count_nonblocking_call());

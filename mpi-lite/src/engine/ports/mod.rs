@@ -184,7 +184,7 @@ impl Ports {
         let comer = self.door.come((from, envelope), inbound, len);
         let is_body = matches!(comer, Comer::Body(..));
         // The memory of a port that has closed meanwhile may be gone.
-        if is_body && !self.table.has_guest(envelope.context) {
+        if is_body && !self.table.has_handler(envelope.context) {
             return Comer::Nonsense;
         }
         comer

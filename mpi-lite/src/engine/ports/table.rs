@@ -234,7 +234,7 @@ impl PortTable {
     }
 
     /// Returns true if a port of this context is open that is no communicator's.
-    pub(super) fn has_guest(&self, context: Context) -> bool {
+    pub(super) fn has_handler(&self, context: Context) -> bool {
         self.with_handler(context, |_| ()).is_some()
     }
 

@@ -16,7 +16,7 @@ use crate::engine::outbox::Sending;
 use crate::engine::report::waits::{Describe, Subject, Waits};
 use crate::engine::requests::{Operation as Pending, Partitioned, Request};
 use crate::engine::tasks::Tasks;
-use crate::ids::{Context, PeerId};
+use crate::ids::{Context, ContextKind, PeerId};
 
 /// The part of an envelope's source that is the rank.
 const RANK: u32 = (1 << RANK_BITS) - 1;
@@ -162,7 +162,12 @@ impl<'a> Description<'a> {
         if requests.get(request).is_some_and(Pending::is_generalized) {
             return Operation::Other("a generalized request (MPI_Grequest_complete)".into());
         }
-        Operation::Other("a request that nobody completes".into())
+        let context = requests.get(request).and_then(Pending::context);
+        let is_of_port = context.is_some_and(|it| it.kind() != ContextKind::Matching);
+        Operation::Other(match is_of_port {
+            true => "the answer of a peer's port".into(),
+            false => "a request that nobody completes".into(),
+        })
     }
 
     fn sending(self, sending: &Sending) -> Operation {
