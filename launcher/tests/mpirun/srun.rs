@@ -8,8 +8,8 @@ use std::path::Path;
 use crate::common::{Mpirun, Outcome, Scratch, boot_rank, mpirun, wait_until};
 
 /// What srun does, on this machine: its command once for each node, with the node's name in the
-/// environment and no input. It ends as the worst of them, and ends the others with the first that
-/// fails.
+/// environment and no input. It ends as the first of them that fails, and ends the others soon after
+/// that.
 const FAKE_SRUN: &str = r#"#!/bin/bash
 directory=$(dirname "$0")
 printf '%s\n' "$@" > "$directory/words"
@@ -39,7 +39,11 @@ for node in ${nodes//,/ }; do
 done
 status=0
 for job in $(jobs -p); do
-    wait -n || { status=$?; kill $(jobs -p) 2>/dev/null; }
+    wait -n || {
+        failed=$?
+        [ $status -ne 0 ] || { status=$failed; sleep 0.5; }
+        kill $(jobs -p) 2>/dev/null
+    }
 done
 exit $status
 "#;

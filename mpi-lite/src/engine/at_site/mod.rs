@@ -110,11 +110,12 @@ impl<'a> AtSite<'a> {
                 return found.map_err(complain);
             }
         }
-        self.wait_long(mine, look)
+        self.wait_long(mine, &mut look)
     }
 
+    /// One for all conditions: each would be a copy of the whole wait.
     #[inline(never)]
-    fn wait_long<T>(&self, mine: About, mut look: impl FnMut() -> Look<T>) -> Result<T> {
+    fn wait_long<T>(&self, mine: About, look: &mut dyn FnMut() -> Look<T>) -> Result<T> {
         let mut round = Round::begin(self);
         let subject = |_: &Lane| Subject::Collective(self.context);
         let found = self.engine.wait_until(subject, |lane| {
