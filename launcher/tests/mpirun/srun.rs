@@ -8,8 +8,8 @@ use std::path::Path;
 use crate::common::{Mpirun, Outcome, Scratch, boot_rank, mpirun, wait_until};
 
 /// What srun does, on this machine: its command once for each node, with the node's name in the
-/// environment and no input. It ends as the first of them that fails, and ends the others soon after
-/// that.
+/// environment and no input. It ends as the first of them that fails, and ends the others soon
+/// after that.
 const FAKE_SRUN: &str = r#"#!/bin/bash
 directory=$(dirname "$0")
 printf '%s\n' "$@" > "$directory/words"
