@@ -411,7 +411,7 @@ impl Job {
             false => head.extend(data),
         }
         let body = is_long.then_some(Area::Run(span));
-        if let Err(error) = lane.visit((to, WINDOW, number), head, body) {
+        if let Err(error) = lane.begin_operation((to, WINDOW, number), head, body) {
             self.memories[at].lock().begun.remove(&number);
             lane.parts.finish(request, Some(error));
         }

@@ -72,7 +72,7 @@ impl Traffic {
     ///
     /// # Panics
     /// When the head is too long.
-    pub fn visit(
+    pub fn begin_operation(
         &mut self,
         (to, context, number): (PeerId, Context, u32),
         head: Vec<u8>,

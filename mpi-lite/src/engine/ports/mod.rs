@@ -213,30 +213,50 @@ impl Ports {
             match visit {
                 Visit::Head(head) => self.serve_head(&head, errands),
                 Visit::Room(inbound, head) => errands.push(Errand::Admit(inbound, head)),
-                Visit::Landed(name, len) => {
-                    let mut effects = Effects::new(name.context);
-                    self.table.with_handler(name.context, |handler| {
-                        handler.landed(name.peer, name.number, len, &mut effects);
+                Visit::Landed(
+                    HeadName {
+                        context,
+                        peer,
+                        number,
+                    },
+                    len,
+                ) => {
+                    self.call(context, errands, |it, effects| {
+                        it.landed(peer, number, len, effects);
                     });
-                    effects.append_to(errands);
                 }
-                Visit::Sent(name) => {
-                    let mut effects = Effects::new(name.context);
-                    self.table.with_handler(name.context, |handler| {
-                        handler.sent(name.peer, name.number, &mut effects);
+                Visit::Sent(HeadName {
+                    context,
+                    peer,
+                    number,
+                }) => {
+                    self.call(context, errands, |it, effects| {
+                        it.sent(peer, number, effects)
                     });
-                    effects.append_to(errands);
                 }
                 Visit::Lost(peer) => {
                     for context in self.table.of_handlers() {
-                        let mut effects = Effects::new(context);
-                        let lose = |handler: &mut dyn Handler| handler.lost(peer, &mut effects);
-                        self.table.with_handler(context, lose);
-                        effects.append_to(errands);
+                        self.call(context, errands, |it, effects| it.lost(peer, effects));
                     }
                 }
             }
         }
+    }
+
+    /// Calls what takes the messages of this context, if a port of it is open, and appends what is
+    /// to be done then to `errands`.
+    fn call<T>(
+        &self,
+        context: Context,
+        errands: &mut Vec<Errand>,
+        call: impl FnOnce(&mut dyn Handler, &mut Effects) -> T,
+    ) -> Option<T> {
+        let mut effects = Effects::new(context);
+        let called = self
+            .table
+            .with_handler(context, |handler| call(handler, &mut effects));
+        effects.append_to(errands);
+        called
     }
 
     fn serve_head(&mut self, head: &Head, errands: &mut Vec<Errand>) {

@@ -156,7 +156,7 @@ fn the_loss_of_a_process_ends_all_operations_with_it_and_no_others() {
             let ended = job.end(operation);
             assert!(ended.is_ok() || ends.1 == 2, "{ends:?}: {ended:?}");
         }
-        let late = job.lanes[0].visit((PeerId(2), WINDOW, 9999), vec![], None);
+        let late = job.lanes[0].begin_operation((PeerId(2), WINDOW, 9999), vec![], None);
         assert!(matches!(
             late.unwrap_err().cause(),
             Cause::Lost { rank: 2, .. }
