@@ -186,7 +186,7 @@ impl Server {
         }
         closing.notes.iter().for_each(|it| self.output.say(it));
         for line in closing.losses {
-            self.job.lose_result(line);
+            self.job.outcome.lose_result(line);
         }
         self.carry_out(now);
         self.write(now);
@@ -295,7 +295,7 @@ impl Server {
 
     /// Connects to the other hosts, and starts the ranks when every node is ready.
     fn connect_and_start(&mut self, now: Instant) {
-        if self.is_started || self.job.is_ending() {
+        if self.is_started || self.job.outcome.is_ending() {
             return self.progress.stop();
         }
         if let Some(srun) = &mut self.srun {
@@ -304,7 +304,7 @@ impl Server {
         self.tree.connect(&mut self.links, now);
         if self.links.iter().all(Link::is_ready) && self.has_preloaded(now) {
             if let Err(line) = self.results.begin(&mut self.links) {
-                return self.job.fail(LAUNCH, line);
+                return self.job.outcome.fail(LAUNCH, line);
             }
             self.is_started = true;
             self.job.note_start();
@@ -333,11 +333,11 @@ impl Server {
             let Some(remote) = link.remote_mut() else {
                 continue;
             };
-            while remote.backlog() < preload::BACKLOG {
+            while remote.way.backlog() < preload::BACKLOG {
                 match self.preload.piece(number) {
                     Some(Ok(piece)) => remote.obey(&piece, None, now),
                     Some(Err(line)) => {
-                        self.job.fail(LAUNCH, line);
+                        self.job.outcome.fail(LAUNCH, line);
                         return false;
                     }
                     None => break,
@@ -467,7 +467,7 @@ impl Server {
     }
 
     fn carry_out(&mut self, now: Instant) {
-        while let Some(effect) = self.job.effect() {
+        while let Some(effect) = self.job.outcome.effect() {
             match effect {
                 Effect::Say(line) => self.output.say(&line),
                 Effect::Order(order) => {
@@ -521,13 +521,13 @@ impl Server {
         if let Some(record) = &mut self.results.stall_record
             && let Err(line) = record.write_whole(format!("{}\n", stall::json(snapshot)).as_bytes())
         {
-            self.job.lose_result(line);
+            self.job.outcome.lose_result(line);
         }
         match snapshot.occasion {
             Occasion::Timeout => self.time_is_up(now),
             Occasion::Stall { .. } if self.stall.policy == Policy::Abort => {
                 let line = format!("ending the job ({})", self.stall.asked);
-                self.job.fail(STALLED, line);
+                self.job.outcome.fail(STALLED, line);
             }
             Occasion::Stall { .. } | Occasion::Asked => {}
         }
@@ -538,13 +538,13 @@ impl Server {
         let (taken, troubles) = self.output.flush();
         for (stream, trouble) in troubles {
             match (stream, trouble) {
-                (Stream::Output, Trouble::Closed) => self.job.output_closed(BROKEN_PIPE),
-                (Stream::Output, Trouble::Failed(reason)) => self.job.fail(
+                (Stream::Output, Trouble::Closed) => self.job.outcome.output_closed(BROKEN_PIPE),
+                (Stream::Output, Trouble::Failed(reason)) => self.job.outcome.fail(
                     OUTPUT_LOST,
                     format!("cannot write the output: {reason}; ending the job"),
                 ),
                 // There is nowhere left to tell it.
-                (Stream::Error, _) => self.job.output_closed(OUTPUT_LOST),
+                (Stream::Error, _) => self.job.outcome.output_closed(OUTPUT_LOST),
             }
         }
         for done in &taken {

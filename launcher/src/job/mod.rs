@@ -9,6 +9,7 @@ pub mod hosts;
 pub mod input;
 pub mod machine;
 pub mod other_mpi;
+mod outcome;
 pub mod phase;
 pub mod place;
 pub mod plan;
@@ -16,77 +17,38 @@ mod pmi;
 pub mod preload;
 pub mod program;
 pub mod programs;
+mod ranks;
 mod told;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_bytes::ByteBuf;
 
-use crate::failure::{LAUNCH, OUTPUT_LOST, SIGNAL_BASE, printable, printable_line};
+use crate::failure::{LAUNCH, SIGNAL_BASE, printable, printable_line};
 use crate::job::other_mpi::Wishes;
 use crate::signals::words;
 use crate::wire::{Ended, Order, Report};
+pub use outcome::Effect;
+use outcome::Outcome;
+use ranks::{Phase, Rank, Ranks};
 use told::Told;
 
 /// Exit status after a failure that has none of its own.
 const FAILED: u8 = 1;
 
-/// Something to be done for the job.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Effect {
-    /// Give this order to all nodes.
-    Order(Order),
-    /// Tell the user this line.
-    Say(String),
-}
-
-/// How far a rank has come.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Phase {
-    /// It has not called Init.
-    #[default]
-    Silent,
-    /// It is in Init, or between Init and Finalize.
-    InMpi,
-    /// It has finalized.
-    Finalized,
-    /// It ended.
-    Gone,
-}
-
-#[derive(Debug, Default)]
-struct Rank {
-    host: String,
-    pid: Option<i32>,
-    phase: Phase,
-    /// Its process ended. What it left in the background may go on as this rank.
-    has_ended: bool,
-    card: Option<ByteBuf>,
-    /// A rank has finalized without it, as it no longer answers.
-    is_lost: bool,
-    /// The peers that it has lost, until it gives its card in Finalize, and how it noticed.
-    losses: BTreeMap<u32, String>,
-    /// Its Finalize has failed.
-    has_failed: bool,
-}
-
 /// The state of all ranks, and the verdict.
 #[derive(Debug, Default)]
 pub struct Job {
-    ranks: Vec<Rank>,
+    ranks: Ranks,
+    /// The exit status, and what is to be done.
+    pub outcome: Outcome,
     /// The nodes were told to start the ranks; they may not have said yet that they have.
     is_started: bool,
-    /// Exit status, once it is decided.
-    verdict: Option<u8>,
-    /// Exit status if nothing decides it: of the first failure that ended no other rank.
-    flaw: Option<u8>,
-    is_ending: bool,
     /// How long the ranks have after a signal that ends the job.
     grace: Duration,
     /// The ranks were told to end by such a signal.
     told: Option<Told>,
-    effects: VecDeque<Effect>,
     /// The ranks that speak PMI.
     pmi: pmi::Conversations,
     /// What the user asks of the ranks.
@@ -98,12 +60,8 @@ pub struct Job {
 impl Job {
     /// A job with these hosts, by rank. After a signal that ends it the ranks have `grace`.
     pub fn new(hosts: &[String], grace: Duration) -> Job {
-        let rank = |host: &String| Rank {
-            host: printable(host),
-            ..Rank::default()
-        };
         Job {
-            ranks: hosts.iter().map(rank).collect(),
+            ranks: Ranks::new(hosts),
             grace,
             ..Job::default()
         }
@@ -114,25 +72,15 @@ impl Job {
         Job { wishes, ..self }
     }
 
-    /// The next thing to do.
-    pub fn effect(&mut self) -> Option<Effect> {
-        self.effects.pop_front()
-    }
-
     /// The exit status of `mpirun`, when all nodes are quiet.
     pub fn exit_code(&self) -> u8 {
         let of_strangers = (!self.strangers.is_empty()).then_some(FAILED);
-        self.verdict.or(self.flaw).or(of_strangers).unwrap_or(0)
-    }
-
-    /// Returns true if the job is being ended before its time.
-    pub fn is_ending(&self) -> bool {
-        self.is_ending
+        self.outcome.code().or(of_strangers).unwrap_or(0)
     }
 
     /// Returns true if nothing of the job shall live on, as after an interrupt.
     pub fn leaves_nothing(&self) -> bool {
-        self.is_ending || self.told.is_some()
+        self.outcome.is_ending() || self.told.is_some()
     }
 
     /// Notes that the nodes are told to start the ranks. What they are told later reaches ranks.
@@ -144,18 +92,18 @@ impl Job {
     pub fn hear(&mut self, host: &str, report: Report) {
         match report {
             Report::Bound { rank, text } => {
-                let host = &self.ranks[rank as usize].host;
-                self.say(format!(
+                let host = &self.ranks.get(rank).host;
+                self.outcome.say(format!(
                     "rank {rank} on host {host}: {}",
                     printable_line(&text)
                 ));
             }
-            Report::Started { rank, pid } => self.rank(rank).pid = Some(pid),
+            Report::Started { rank, pid } => self.ranks.get(rank).pid = Some(pid),
             Report::Init { rank } => self.enter(rank),
             Report::Pmi { rank, event } => self.hear_pmi(rank, event),
             Report::Stranger { rank, library } => self.note_stranger(rank, &library),
             Report::Card { rank, card } => self.collect(rank, card),
-            Report::Finalized { rank } => self.rank(rank).phase = Phase::Finalized,
+            Report::Finalized { rank } => self.ranks.get(rank).phase = Phase::Finalized,
             Report::Loss { rank, lost, reason } => self.lose(rank, lost, &reason),
             Report::Failure { rank, reason } => self.finalize_failed(rank, &reason),
             Report::Abort {
@@ -167,116 +115,45 @@ impl Job {
                 self.blame(FAILED, rank, &printable_line(&reason));
             }
             Report::Stopped { rank } => {
-                let who = self.who(rank);
-                self.say(format!("{who} has been stopped (state T) for 10 s"));
+                let who = self.ranks.who(rank);
+                let line = format!("{who} has been stopped (state T) for 10 s");
+                self.outcome.say(line);
             }
             Report::Ended { rank, ended } => self.rank_ended(rank, ended),
             Report::Refused { code, reason } => {
                 let (host, reason) = (printable(host), printable_line(&reason));
                 let line = format!("cannot start the job on host {host}: {reason}");
-                self.fail(code, line);
+                self.outcome.fail(code, line);
             }
             Report::Silent(time) => {
                 let (host, seconds) = (printable(host), time.as_secs_f64());
-                self.say(format!(
+                self.outcome.say(format!(
                     "host {host} has given no sign of life for {seconds} s"
                 ));
             }
             Report::Unreached { reason, patience } => {
                 let (host, seconds) = (printable(host), patience.as_secs_f64());
-                self.say(format!(
+                self.outcome.say(format!(
                     "host {host} accepts no ssh connection yet ({reason}); trying again for \
                      {seconds} s"
                 ));
             }
-            Report::Lost { reason } => self.fail(LAUNCH, printable_line(&reason)),
+            Report::Lost { reason } => self.outcome.fail(LAUNCH, printable_line(&reason)),
             Report::Quiet => self.node_is_quiet(host),
             // A signal is heard with its time: `signal_elsewhere`.
             _ => {}
         }
     }
 
-    /// Nobody reads our output any more: ends the job without a word.
-    pub fn output_closed(&mut self, code: u8) {
-        if self.verdict.is_none() {
-            self.verdict = Some(code);
-            self.end();
-        }
-    }
-
-    /// Ends the job for a reason of the launcher's own.
-    pub fn fail(&mut self, code: u8, line: String) {
-        if self.verdict.is_none() {
-            self.say(line);
-            self.verdict = Some(code);
-            self.end();
-        }
-    }
-
-    /// A file that the user has asked for lacks something. The exit status is not 0 then.
-    pub fn lose_result(&mut self, line: String) {
-        self.say(line);
-        self.flaw.get_or_insert(OUTPUT_LOST);
-    }
-
-    /// Notes a failure that ends no other rank. The exit status is not 0 then.
-    fn note_flaw(&mut self, code: u8, line: String) {
-        if self.verdict.is_none() {
-            self.say(line);
-            self.flaw.get_or_insert(code);
-        }
-    }
-
     /// Ends the job for what this rank has done.
     fn blame(&mut self, code: u8, rank: u32, what: &str) {
-        let line = format!("{} {what}; ending the job", self.who(rank));
-        self.fail(code, line);
-    }
-
-    fn rank(&mut self, rank: u32) -> &mut Rank {
-        &mut self.ranks[rank as usize]
-    }
-
-    /// The numbers of all such ranks.
-    fn which(&self, is: impl Fn(&Rank) -> bool) -> impl Iterator<Item = u32> {
-        let ranks = (0..).zip(&self.ranks);
-        ranks.filter(move |(_, it)| is(it)).map(|(rank, _)| rank)
-    }
-
-    /// The first rank in this phase.
-    fn first_in(&self, phase: Phase) -> Option<u32> {
-        self.which(|rank| rank.phase == phase).next()
-    }
-
-    fn say(&mut self, line: String) {
-        self.effects.push_back(Effect::Say(line));
-    }
-
-    /// Kills whatever is left of the job.
-    fn kill(&mut self) {
-        self.is_ending = true;
-        self.effects.push_back(Effect::Order(Order::Kill));
-    }
-
-    fn end(&mut self) {
-        if !self.is_ending {
-            self.is_ending = true;
-            self.effects.push_back(Effect::Order(Order::End));
-        }
-    }
-
-    /// "rank 2 (pid 4711 on host n1)"
-    fn who(&self, rank: u32) -> String {
-        let Rank { host, pid, .. } = &self.ranks[rank as usize];
-        match pid {
-            Some(pid) => format!("rank {rank} (pid {pid} on host {host})"),
-            None => format!("rank {rank} (on host {host})"),
-        }
+        let line = format!("{} {what}; ending the job", self.ranks.who(rank));
+        self.outcome.fail(code, line);
     }
 
     fn enter(&mut self, rank: u32) {
         self.note_init(rank);
-        if let Some(gone) = self.first_in(Phase::Gone) {
+        if let Some(gone) = self.ranks.first_in(Phase::Gone) {
             self.fail_for_absence(gone, rank);
         }
     }
@@ -286,15 +163,15 @@ impl Job {
     fn note_stranger(&mut self, rank: u32, library: &str) {
         let is_first = self.strangers.is_empty();
         self.strangers.insert(rank);
-        if is_first && self.verdict.is_none() {
-            let line = other_mpi::loaded(&self.who(rank), library);
-            self.say(line);
+        if is_first && self.outcome.is_open() {
+            let line = other_mpi::loaded(&self.ranks.who(rank), library);
+            self.outcome.say(line);
         }
     }
 
     fn note_init(&mut self, rank: u32) {
         self.strangers.remove(&rank);
-        self.rank(rank).phase = Phase::InMpi;
+        self.ranks.get(rank).phase = Phase::InMpi;
         self.refuse_mixture(rank);
     }
 
@@ -307,91 +184,44 @@ impl Job {
 
     /// When every rank has given its card, all get all.
     fn collect(&mut self, rank: u32, card: ByteBuf) {
-        self.settle_losses(rank);
-        self.rank(rank).card = Some(card);
-        self.hand_out_cards();
-    }
-
-    /// Gives all cards to all once the last has come. Nobody waits for a rank that is lost, and its
-    /// survivors may come one after the other.
-    fn hand_out_cards(&mut self) {
-        let has_lost = self.ranks.iter().any(|rank| rank.is_lost);
-        let has_left = |rank: &Rank| matches!(rank.phase, Phase::Finalized | Phase::Gone);
-        let is_awaited = |rank: &Rank| !(rank.is_lost || has_lost && has_left(rank));
-        let mut awaited = self.ranks.iter().filter(|rank| is_awaited(rank));
-        let has_any = self.ranks.iter().any(|rank| rank.card.is_some());
-        if has_any && awaited.all(|rank| rank.card.is_some()) {
-            let ranks = self.ranks.iter_mut();
-            let cards = ranks.map(|rank| rank.card.take().unwrap_or_default());
-            let cards = Order::Cards(cards.collect());
-            self.effects.push_back(Effect::Order(cards));
+        for line in self.ranks.settle_losses(rank) {
+            self.outcome.note_flaw(FAILED, line);
+        }
+        if let Some(cards) = self.ranks.collect(rank, card) {
+            self.outcome.order(Order::Cards(cards));
         }
     }
 
     /// A rank has lost a peer, and is about to finalize without it.
     fn lose(&mut self, rank: u32, lost: u32, reason: &str) {
-        if lost as usize >= self.ranks.len() {
+        if !self.ranks.note_loss(rank, lost, reason) {
             let what = "reported the loss of a rank that does not exist";
-            return self.blame(FAILED, rank, what);
-        }
-        let losses = &mut self.rank(rank).losses;
-        losses.entry(lost).or_insert_with(|| printable_line(reason));
-    }
-
-    /// A rank has reported all its losses. If they are most of the job, it is the rank itself that
-    /// the others do not reach. What a lost rank reports counts for nothing: it was cut off.
-    fn settle_losses(&mut self, rank: u32) {
-        let losses = std::mem::take(&mut self.rank(rank).losses);
-        if losses.is_empty() || self.rank(rank).is_lost {
-            return;
-        }
-        let who = self.who(rank);
-        if 2 * losses.len() > self.ranks.len() {
-            self.rank(rank).is_lost = true;
-            let (number, all) = (losses.len(), self.ranks.len());
-            let what = format!("is cut off: it has lost {number} of {all} ranks, and finalizes");
-            return self.note_flaw(FAILED, format!("{who} {what}"));
-        }
-        for (lost, reason) in losses {
-            if !std::mem::replace(&mut self.rank(lost).is_lost, true) {
-                let lost = self.who(lost);
-                let line = format!("{lost} is lost: {reason}; {who} has finalized without it");
-                self.note_flaw(FAILED, line);
-            }
+            self.blame(FAILED, rank, what);
         }
     }
 
     /// Notes that a Finalize of this rank failed: the first one only, so that a rank that fails for
     /// ever fills no memory.
     fn finalize_failed(&mut self, rank: u32, reason: &str) {
-        if !std::mem::replace(&mut self.rank(rank).has_failed, true) {
-            let (who, reason) = (self.who(rank), printable_line(reason));
-            self.note_flaw(FAILED, format!("{who}: MPI_Finalize failed: {reason}"));
-        }
-    }
-
-    /// Ends the ranks that are lost once no other is left. One that has finalized ends by itself.
-    fn end_the_lost(&mut self) {
-        let is_left =
-            |rank: &Rank| rank.is_lost && !matches!(rank.phase, Phase::Finalized | Phase::Gone);
-        let is_over = |rank: &Rank| is_left(rank) || rank.phase == Phase::Gone;
-        if self.ranks.iter().all(is_over) && self.ranks.iter().any(is_left) {
-            self.end();
+        if !std::mem::replace(&mut self.ranks.get(rank).has_failed, true) {
+            let (who, reason) = (self.ranks.who(rank), printable_line(reason));
+            let line = format!("{who}: MPI_Finalize failed: {reason}");
+            self.outcome.note_flaw(FAILED, line);
         }
     }
 
     /// An abort's message is the line for the user; without one it is ours.
     fn abort(&mut self, rank: u32, code: i32, message: &str) {
         let line = if message.is_empty() {
-            format!("{} aborted the job with code {code}", self.who(rank))
+            format!("{} aborted the job with code {code}", self.ranks.who(rank))
         } else {
             let lines: Vec<String> = message.lines().map(printable_line).collect();
             lines.join("\n")
         };
-        self.fail(status(code).max(1), line);
+        self.outcome.fail(status(code).max(1), line);
         if self.told.is_some() {
             // It has been told to end, and wants the others to end with it.
-            self.end();
+            self.outcome.end();
         }
     }
 
@@ -399,17 +229,17 @@ impl Job {
     /// node was ordered to end it.
     fn node_is_quiet(&mut self, host: &str) {
         let host = printable(host);
-        let lost = self.which(|rank| rank.host == host && !rank.has_ended);
-        let lost: Vec<u32> = lost.collect();
-        if !self.is_ending && !lost.is_empty() {
+        let is_lost = |rank: &Rank| rank.host == host && !rank.has_ended;
+        let lost: Vec<u32> = self.ranks.which(is_lost).collect();
+        if !self.outcome.is_ending() && !lost.is_empty() {
             let what = "it is done, but never reported how they ended";
             let line = format!("host {host} has lost {}: {what}", in_words(&lost));
-            self.fail(LAUNCH, line);
+            self.outcome.fail(LAUNCH, line);
         }
     }
 
     fn rank_ended(&mut self, rank: u32, ended: Ended) {
-        let seen = self.rank(rank);
+        let seen = self.ranks.get(rank);
         seen.has_ended = true;
         if seen.is_lost {
             // The others go on without it, however it ends.
@@ -418,16 +248,18 @@ impl Job {
             self.judge_end(rank, ended);
             self.judge_fence();
         }
-        self.end_the_lost();
+        if self.ranks.are_lost() {
+            self.outcome.end();
+        }
     }
 
     fn judge_end(&mut self, rank: u32, ended: Ended) {
-        let who = self.who(rank);
-        let phase = std::mem::replace(&mut self.rank(rank).phase, Phase::Gone);
+        let who = self.ranks.who(rank);
+        let phase = std::mem::replace(&mut self.ranks.get(rank).phase, Phase::Gone);
         let of_signal = |signal| SIGNAL_BASE.saturating_add(u8::try_from(signal).unwrap_or(127));
         let code = ended.signal().map_or(1, of_signal);
         match (ended, phase) {
-            (Ended::Killed(signal), _) => self.fail(code, killed_line(&who, signal)),
+            (Ended::Killed(signal), _) => self.outcome.fail(code, killed_line(&who, signal)),
             (Ended::LittleStack { limit }, _) => {
                 let kib = limit >> 10;
                 let line = format!(
@@ -435,22 +267,20 @@ impl Job {
                      KiB only, which may be why; ending the job: raise the limit with ulimit -s \
                      8192"
                 );
-                self.fail(code, line);
+                self.outcome.fail(code, line);
             }
-            (Ended::OutOfMemory { limit }, _) => {
-                self.fail(code, format!("{who} {}", for_memory(limit)));
-            }
+            (Ended::OutOfMemory { limit }, _) => self.outcome.fail(code, for_memory(&who, limit)),
             (Ended::Exited(0), Phase::InMpi) => {
                 self.blame(FAILED, rank, "exited without calling MPI_Finalize");
             }
             (Ended::Exited(0), Phase::Silent) => {
-                if let Some(waiting) = self.first_in(Phase::InMpi) {
+                if let Some(waiting) = self.ranks.first_in(Phase::InMpi) {
                     self.fail_for_absence(rank, waiting);
                 }
             }
             (Ended::Exited(0), _) => {}
             // The others have finalized as well or are about to: nobody waits for this one.
-            (Ended::Exited(code), Phase::Finalized) => self.note_flaw(
+            (Ended::Exited(code), Phase::Finalized) => self.outcome.note_flaw(
                 status(code).max(1),
                 format!("{who} exited with status {code} after MPI_Finalize"),
             ),
@@ -468,14 +298,14 @@ fn killed_line(who: &str, signal: i32) -> String {
     format!("{who} was killed by signal {signal} ({words}); ending the job")
 }
 
-/// How a rank ended that the system killed since memory was short, and what helps.
-fn for_memory(limit: Option<u64>) -> String {
+/// The line about a rank that the system killed since memory was short, and what helps.
+fn for_memory(who: &str, limit: Option<u64>) -> String {
     let helps = limit.map_or("", |_| ", or raise the limit");
     let limit = limit.map(|bytes| format!(" (its limit is {} MiB)", bytes >> 20));
     let limit = limit.unwrap_or_default();
     format!(
-        "was killed by signal 9 (Killed) because memory was short{limit}; ending the job: start \
-         fewer ranks on that host{helps}"
+        "{who} was killed by signal 9 (Killed) because memory was short{limit}; ending the job: \
+         start fewer ranks on that host{helps}"
     )
 }
 
@@ -527,7 +357,7 @@ mod tests {
     }
 
     pub(super) fn lines(job: &mut Job) -> Vec<String> {
-        std::iter::from_fn(|| job.effect())
+        std::iter::from_fn(|| job.outcome.effect())
             .filter_map(|effect| match effect {
                 Effect::Say(line) => Some(line),
                 Effect::Order(_) => None,
@@ -628,7 +458,7 @@ mod tests {
         job.hear("n1", Report::Init { rank: 0 });
         job.hear("n1", Report::Finalized { rank: 0 });
         job.hear("n1", ended(0, Ended::Exited(5)));
-        assert_eq!((job.exit_code(), job.is_ending()), (5, false));
+        assert_eq!((job.exit_code(), job.outcome.is_ending()), (5, false));
     }
 
     #[test]
@@ -638,7 +468,7 @@ mod tests {
         job.hear("n1", Report::Finalized { rank: 0 });
         job.hear("n1", ended(0, Ended::Exited(5)));
         job.hear("n1", ended(1, Ended::Killed(11)));
-        assert_eq!((job.exit_code(), job.is_ending()), (139, true));
+        assert_eq!((job.exit_code(), job.outcome.is_ending()), (139, true));
     }
 
     fn loss(rank: u32, lost: u32) -> Report {
@@ -665,13 +495,13 @@ mod tests {
         assert_eq!(lines(&mut job), [line]);
         job.hear("n1", loss(1, 2));
         job.hear("n1", empty_card(1));
-        assert_eq!(job.effect(), Some(cards));
+        assert_eq!(job.outcome.effect(), Some(cards));
         for rank in 0..2 {
             job.hear("n1", Report::Finalized { rank });
-            assert!(!job.is_ending());
+            assert!(!job.outcome.is_ending());
             job.hear("n1", ended(rank, Ended::Exited(0)));
         }
-        assert_eq!((job.exit_code(), job.is_ending()), (1, true));
+        assert_eq!((job.exit_code(), job.outcome.is_ending()), (1, true));
         job.hear("n1", ended(2, Ended::Killed(9)));
         job.hear("n1", Report::Quiet);
         assert_eq!((job.exit_code(), lines(&mut job)), (1, vec![]));
@@ -686,11 +516,11 @@ mod tests {
         let cards = Effect::Order(Order::Cards(vec![ByteBuf::new(); 2]));
         job.hear("n1", loss(0, 1));
         job.hear("n1", empty_card(0));
-        let effects: Vec<_> = std::iter::from_fn(|| job.effect()).collect();
+        let effects: Vec<_> = std::iter::from_fn(|| job.outcome.effect()).collect();
         assert!(effects.contains(&cards));
         job.hear("n1", Report::Finalized { rank: 0 });
         job.hear("n1", empty_card(1));
-        assert_eq!(job.effect(), Some(cards));
+        assert_eq!(job.outcome.effect(), Some(cards));
     }
 
     /// The others go on; nobody ends them because of what the rank that is cut off reports.
@@ -709,16 +539,16 @@ mod tests {
         assert!(told[0].contains("cut off"), "{told:?}");
         job.hear("n1", empty_card(0));
         job.hear("n1", empty_card(1));
-        assert_eq!(job.effect(), None, "rank 3 is still at work");
+        assert_eq!(job.outcome.effect(), None, "rank 3 is still at work");
         job.hear("n1", loss(3, 2));
         job.hear("n1", empty_card(3));
         let cards = Effect::Order(Order::Cards(vec![ByteBuf::new(); 4]));
-        assert_eq!(job.effect(), Some(cards));
+        assert_eq!(job.outcome.effect(), Some(cards));
         for rank in [2, 0, 1, 3] {
             job.hear("n1", Report::Finalized { rank });
             job.hear("n1", ended(rank, Ended::Exited(0)));
         }
-        assert_eq!((job.exit_code(), job.is_ending()), (1, false));
+        assert_eq!((job.exit_code(), job.outcome.is_ending()), (1, false));
     }
 
     #[test]
@@ -731,9 +561,9 @@ mod tests {
         job.hear("n1", empty_card(0));
         job.hear("n1", loss(2, 1));
         job.hear("n1", empty_card(2));
-        while job.effect().is_some() {}
+        while job.outcome.effect().is_some() {}
         job.hear("n1", ended(1, Ended::Killed(11)));
-        assert_eq!((job.exit_code(), job.is_ending()), (139, true));
+        assert_eq!((job.exit_code(), job.outcome.is_ending()), (139, true));
     }
 
     #[test]
@@ -752,7 +582,7 @@ mod tests {
         }
         job.hear("n1", Report::Finalized { rank: 0 });
         job.hear("n1", ended(0, Ended::Exited(0)));
-        assert_eq!((job.exit_code(), job.is_ending()), (1, false));
+        assert_eq!((job.exit_code(), job.outcome.is_ending()), (1, false));
         let line = "rank 0 (pid 4700 on host n1): MPI_Finalize failed: a wait is missing";
         assert_eq!(lines(&mut job), [line]);
     }
@@ -817,7 +647,7 @@ mod tests {
                 card: ByteBuf::from(*b"b"),
             },
         );
-        assert_eq!(job.effect(), None);
+        assert_eq!(job.outcome.effect(), None);
         job.hear(
             "n1",
             Report::Card {
@@ -826,6 +656,9 @@ mod tests {
             },
         );
         let cards = vec![ByteBuf::from(*b"a"), ByteBuf::from(*b"b")];
-        assert_eq!(job.effect(), Some(Effect::Order(Order::Cards(cards))));
+        assert_eq!(
+            job.outcome.effect(),
+            Some(Effect::Order(Order::Cards(cards)))
+        );
     }
 }

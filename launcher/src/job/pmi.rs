@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use super::{Effect, FAILED, Job, Phase};
+use super::ranks::Phase;
+use super::{FAILED, Job};
 use crate::pmi::names::Names;
 use crate::pmi::store::size;
 use crate::pmi::{Command, Event, Put};
@@ -41,13 +42,13 @@ impl Job {
             Event::Fence(puts) => self.collect_puts(rank, puts),
             Event::Finalized => {
                 self.pmi.foreign.remove(&rank);
-                self.rank(rank).phase = Phase::Finalized;
+                self.ranks.get(rank).phase = Phase::Finalized;
             }
             Event::Abort { code, message } => self.abort(rank, code, &message),
             Event::Name(ask) => {
                 let answer = self.pmi.names.answer(ask);
                 let named = Command::Named { rank, answer };
-                self.effects.push_back(Effect::Order(Order::Pmi(named)));
+                self.outcome.order(Order::Pmi(named));
             }
         }
     }
@@ -56,15 +57,15 @@ impl Job {
     /// what else has no effect. Nothing has been sent yet: the ranks learn of each other in the
     /// first fence.
     fn judge_wishes(&mut self, rank: u32) {
-        if self.ranks.len() == 1 || self.pmi.is_known {
+        if self.ranks.size() == 1 || self.pmi.is_known {
             return;
         }
         self.pmi.is_known = true;
-        let who = self.who(rank);
+        let who = self.ranks.who(rank);
         if let Some(line) = self.wishes.refusal(&who) {
-            self.fail(FAILED, line);
+            self.outcome.fail(FAILED, line);
         } else if let Some(note) = self.wishes.note(&who) {
-            self.say(note);
+            self.outcome.say(note);
         }
     }
 
@@ -74,7 +75,7 @@ impl Job {
             return;
         }
         let is_foreign = |rank: u32| self.pmi.foreign.contains(&rank);
-        let mut in_mpi = self.which(|seen| seen.phase == Phase::InMpi);
+        let mut in_mpi = self.ranks.which(|seen| seen.phase == Phase::InMpi);
         let other = in_mpi.find(|other| is_foreign(*other) != is_foreign(rank));
         drop(in_mpi);
         let Some(other) = other else { return };
@@ -82,12 +83,12 @@ impl Job {
             true => (rank, other),
             false => (other, rank),
         };
-        let (foreign, own) = (self.who(foreign), self.who(own));
+        let (foreign, own) = (self.ranks.who(foreign), self.ranks.who(own));
         let line = format!(
             "{foreign} runs a program of another MPI (it uses PMI), but {own} one of mpi-lite: \
              compile both with the same mpicc; ending the job"
         );
-        self.fail(FAILED, line);
+        self.outcome.fail(FAILED, line);
     }
 
     /// When every rank is in the fence, all get what all have put.
@@ -98,13 +99,13 @@ impl Job {
         if self.pmi.bytes > FENCE_MAX {
             self.pmi.puts = Vec::new();
             let line = format!("the ranks put more than {FENCE_MAX} bytes by PMI; ending the job");
-            return self.fail(FAILED, line);
+            return self.outcome.fail(FAILED, line);
         }
-        if self.pmi.waiting.len() == self.ranks.len() && !self.is_ending {
+        if self.pmi.waiting.len() == self.ranks.size() && !self.outcome.is_ending() {
             self.pmi.waiting.clear();
             self.pmi.bytes = 0;
             let release = Command::Release(std::mem::take(&mut self.pmi.puts));
-            self.effects.push_back(Effect::Order(Order::Pmi(release)));
+            self.outcome.order(Order::Pmi(release));
         }
         self.judge_fence();
     }
@@ -112,7 +113,7 @@ impl Job {
     /// Ends the job if ranks wait in the fence for one that is gone.
     pub(super) fn judge_fence(&mut self) {
         let waiting = self.pmi.waiting.first().copied();
-        if let (Some(gone), Some(waiting)) = (self.first_in(Phase::Gone), waiting) {
+        if let (Some(gone), Some(waiting)) = (self.ranks.first_in(Phase::Gone), waiting) {
             let what = format!("has ended, but rank {waiting} waits for it in a barrier of PMI");
             self.blame(FAILED, gone, &what);
         }
@@ -121,6 +122,7 @@ impl Job {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Effect;
     use super::super::tests::{ended, job, lines};
     use super::*;
     use crate::pmi::Ask;
@@ -131,7 +133,7 @@ mod tests {
     }
 
     fn commands(job: &mut Job) -> Vec<Command> {
-        std::iter::from_fn(|| job.effect())
+        std::iter::from_fn(|| job.outcome.effect())
             .filter_map(|effect| match effect {
                 Effect::Order(Order::Pmi(command)) => Some(command),
                 _ => None,

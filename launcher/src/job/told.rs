@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use nix::libc::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2};
 
-use super::{Effect, Job, in_words, killed_line};
+use super::{Job, in_words, killed_line};
 use crate::failure::{SIGNAL_BASE, TIMEOUT, printable};
 use crate::poll::earlier;
 use crate::signals::words;
@@ -46,18 +46,18 @@ impl Told {
 impl Job {
     /// When [`Job::tick`] must be called.
     pub fn wake_at(&self) -> Option<Instant> {
-        let told = self.told.filter(|_| !self.is_ending)?;
+        let told = self.told.filter(|_| !self.outcome.is_ending())?;
         earlier(told.warn_at, Some(told.kill_at))
     }
 
     /// Does what is due.
     pub fn tick(&mut self, now: Instant) {
-        let Some(told) = self.told.as_mut().filter(|_| !self.is_ending) else {
+        let Some(told) = self.told.as_mut().filter(|_| !self.outcome.is_ending()) else {
             return;
         };
         let Told { kill_at, .. } = *told;
         if kill_at <= now {
-            self.kill();
+            self.outcome.kill();
         } else if told.warn_at.take_if(|at| *at <= now).is_some() {
             self.warn_of_end(kill_at.saturating_duration_since(now));
         }
@@ -65,37 +65,32 @@ impl Job {
 
     /// Forwards a signal of the user to the ranks, or ends the job by it.
     pub fn signal(&mut self, signal: i32, is_from_terminal: bool, now: Instant) {
-        let forward = Effect::Order(Order::Signal {
+        let forward = Order::Signal {
             signal,
             is_from_terminal,
-        });
+        };
         let code = SIGNAL_BASE.saturating_add(u8::try_from(signal).unwrap_or(0));
         match signal {
-            SIGUSR1 | SIGUSR2 | SIGTSTP | SIGCONT => self.effects.push_back(forward),
-            _ if self.verdict.is_none() && self.is_started => {
-                self.verdict = Some(code);
+            SIGUSR1 | SIGUSR2 | SIGTSTP | SIGCONT => self.outcome.order(forward),
+            _ if self.is_started && self.outcome.decide(code) => {
                 self.tell_to_end(signal, is_from_terminal, now);
             }
-            _ if self
-                .told
-                .as_mut()
-                .is_some_and(|told| told.hears_echo(signal, is_from_terminal, now)) => {}
             _ => {
-                self.verdict.get_or_insert(code);
-                self.kill();
+                let told = self.told.as_mut();
+                if !told.is_some_and(|told| told.hears_echo(signal, is_from_terminal, now)) {
+                    self.outcome.decide(code);
+                    self.outcome.kill();
+                }
             }
         }
     }
 
     /// The agent of a host has got a signal that ends programs.
     pub fn signal_elsewhere(&mut self, host: &str, signal: i32, now: Instant) {
-        if self.verdict.is_none() {
+        if self.outcome.is_open() {
             let (host, words) = (printable(host), words(signal));
-            self.say(format!(
-                "mpirun's agent on host {host} got signal {signal} ({words}); ending the job"
-            ));
-            self.signal(signal, false, now);
-            self.await_own();
+            let what = format!("got signal {signal} ({words}); ending the job");
+            self.end_by(signal, format!("mpirun's agent on host {host} {what}"), now);
         }
     }
 
@@ -110,16 +105,17 @@ impl Job {
             return;
         };
         let is_for_all = matches!(signal, SIGHUP | SIGINT | SIGTERM);
-        let ends = self.verdict.is_none() && !self.ranks[rank as usize].is_lost;
+        let ends = self.outcome.is_open() && !self.ranks.get(rank).is_lost;
         if is_for_all && ends && self.is_started {
-            let line = killed_line(&self.who(rank), signal);
-            self.say(line);
-            self.signal(signal, false, now);
-            self.await_own();
+            let line = killed_line(&self.ranks.who(rank), signal);
+            self.end_by(signal, line, now);
         }
     }
 
-    fn await_own(&mut self) {
+    /// Ends the job by a signal that somebody else got.
+    fn end_by(&mut self, signal: i32, line: String, now: Instant) {
+        self.outcome.say(line);
+        self.signal(signal, false, now);
         if let Some(told) = &mut self.told {
             told.awaits_own = true;
         }
@@ -129,43 +125,41 @@ impl Job {
     pub fn time_is_up(&mut self, seconds: f64, asked: &str, now: Instant) {
         let line = format!("the job still runs after {seconds} s ({asked}); ending it");
         if !self.is_started {
-            self.fail(TIMEOUT, line);
-        } else if self.verdict.is_none() {
-            self.say(line);
-            self.verdict = Some(TIMEOUT);
-            self.tell_to_end(SIGTERM, false, now);
-            self.await_own();
+            self.outcome.fail(TIMEOUT, line);
+        } else if self.outcome.decide(TIMEOUT) {
+            self.outcome.say(line);
+            self.tell_to_end(SIGTERM, false, now).awaits_own = true;
         }
     }
 
     /// Sends the ranks a signal by which they may save their state and end. HUP means to many
     /// programs something else than an end.
-    fn tell_to_end(&mut self, signal: i32, is_from_terminal: bool, now: Instant) {
+    fn tell_to_end(&mut self, signal: i32, is_from_terminal: bool, now: Instant) -> &mut Told {
         let (sent, is_from_terminal) = match signal {
             SIGINT => (SIGINT, is_from_terminal),
             _ => (SIGTERM, false),
         };
-        self.effects.push_back(Effect::Order(Order::Signal {
+        self.outcome.order(Order::Signal {
             signal: sent,
             is_from_terminal,
-        }));
-        self.told = Some(Told {
+        });
+        self.told.insert(Told {
             signal,
             at: now,
             awaits_own: false,
             warn_at: Some(now + PATIENCE),
             kill_at: now + self.grace,
-        });
+        })
     }
 
     fn warn_of_end(&mut self, left: Duration) {
-        let running: Vec<u32> = self.which(|rank| !rank.has_ended).collect();
+        let running: Vec<u32> = self.ranks.which(|rank| !rank.has_ended).collect();
         let what = match running.is_empty() {
             true => "what the ranks have started or written".into(),
             false => in_words(&running),
         };
         let (seconds, grace) = (left.as_secs_f64().round(), self.grace.as_secs_f64());
-        self.say(format!(
+        self.outcome.say(format!(
             "waiting for {what} to end: killed in {seconds} s (--grace {grace}), or by a second \
              signal at once"
         ));
@@ -174,6 +168,7 @@ impl Job {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Effect;
     use super::super::tests::{GRACE, ended, job, lines, verdict};
     use super::*;
 
@@ -193,10 +188,10 @@ mod tests {
             let mut job = job(1);
             job.signal(signal, is_from_terminal, now);
             let is_from_terminal = is_from_terminal && signal == sent;
-            assert_eq!(job.effect(), forwarded(sent, is_from_terminal));
-            assert!(!job.is_ending());
+            assert_eq!(job.outcome.effect(), forwarded(sent, is_from_terminal));
+            assert!(!job.outcome.is_ending());
             job.signal(2, true, now);
-            assert_eq!(job.effect(), Some(Effect::Order(Order::Kill)));
+            assert_eq!(job.outcome.effect(), Some(Effect::Order(Order::Kill)));
             assert_eq!(job.exit_code(), code);
         }
     }
@@ -206,12 +201,12 @@ mod tests {
         let now = Instant::now();
         let mut job = job(1);
         job.signal(15, false, now);
-        job.effect();
+        job.outcome.effect();
         job.signal(15, false, now + ECHO / 2);
         job.signal(1, true, now + 2 * ECHO);
-        assert_eq!(job.effect(), None);
+        assert_eq!(job.outcome.effect(), None);
         job.signal(15, false, now + ECHO);
-        assert_eq!(job.effect(), Some(Effect::Order(Order::Kill)));
+        assert_eq!(job.outcome.effect(), Some(Effect::Order(Order::Kill)));
     }
 
     #[test]
@@ -222,9 +217,9 @@ mod tests {
             job.signal_elsewhere("n1", 15, now);
         }
         let line = "mpirun's agent on host n1 got signal 15 (Terminated); ending the job";
-        assert_eq!(job.effect(), Some(Effect::Say(line.into())));
-        assert_eq!(job.effect(), forwarded(15, false));
-        assert_eq!((job.effect(), job.exit_code()), (None, 143));
+        assert_eq!(job.outcome.effect(), Some(Effect::Say(line.into())));
+        assert_eq!(job.outcome.effect(), forwarded(15, false));
+        assert_eq!((job.outcome.effect(), job.exit_code()), (None, 143));
         own_signal_is_an_echo(job, now);
     }
 
@@ -232,9 +227,9 @@ mod tests {
     fn own_signal_is_an_echo(mut job: Job, now: Instant) {
         job.signal(15, false, now + 4 * ECHO);
         job.signal(15, false, now + 4 * ECHO + ECHO / 2);
-        assert_eq!(job.effect(), None);
+        assert_eq!(job.outcome.effect(), None);
         job.signal(15, false, now + 6 * ECHO);
-        assert_eq!(job.effect(), Some(Effect::Order(Order::Kill)));
+        assert_eq!(job.outcome.effect(), Some(Effect::Order(Order::Kill)));
     }
 
     #[test]
@@ -244,7 +239,7 @@ mod tests {
         job.signal_elsewhere("n1", 15, now);
         job.signal(2, true, now);
         let kills = |effect| effect == Effect::Order(Order::Kill);
-        assert!(std::iter::from_fn(|| job.effect()).any(kills));
+        assert!(std::iter::from_fn(|| job.outcome.effect()).any(kills));
     }
 
     fn kill_rank(job: &mut Job, signal: i32, now: Instant) {
@@ -268,18 +263,18 @@ mod tests {
                 "rank 1 (pid 4701 on host n1) was killed by signal {signal} ({word}); ending the \
                  job"
             );
-            assert_eq!(job.effect(), Some(Effect::Say(line)));
-            assert_eq!(job.effect(), forwarded(sent, false));
-            assert_eq!(job.effect(), None);
+            assert_eq!(job.outcome.effect(), Some(Effect::Say(line)));
+            assert_eq!(job.outcome.effect(), forwarded(sent, false));
+            assert_eq!(job.outcome.effect(), None);
             assert_eq!(
-                (job.is_ending(), job.exit_code()),
+                (job.outcome.is_ending(), job.exit_code()),
                 (false, 128 + signal as u8)
             );
             assert_eq!(job.told.unwrap().kill_at, now + GRACE);
         }
         let mut job = job(2);
         kill_rank(&mut job, 15, now);
-        while job.effect().is_some() {}
+        while job.outcome.effect().is_some() {}
         own_signal_is_an_echo(job, now);
     }
 
@@ -288,8 +283,8 @@ mod tests {
         for signal in [6, 9, 11] {
             let mut job = job(2);
             kill_rank(&mut job, signal, Instant::now());
-            assert!(matches!(job.effect(), Some(Effect::Say(_))));
-            assert_eq!(job.effect(), Some(Effect::Order(Order::End)));
+            assert!(matches!(job.outcome.effect(), Some(Effect::Say(_))));
+            assert_eq!(job.outcome.effect(), Some(Effect::Order(Order::End)));
         }
     }
 
@@ -297,7 +292,7 @@ mod tests {
     fn a_rank_that_aborts_on_a_signal_ends_the_others_soon() {
         let mut job = job(2);
         job.signal(15, false, Instant::now());
-        job.effect();
+        job.outcome.effect();
         job.hear(
             "n1",
             Report::Abort {
@@ -306,7 +301,7 @@ mod tests {
                 message: "saved".into(),
             },
         );
-        assert_eq!(job.effect(), Some(Effect::Order(Order::End)));
+        assert_eq!(job.outcome.effect(), Some(Effect::Order(Order::End)));
         assert_eq!(job.exit_code(), 143);
     }
 
@@ -323,7 +318,7 @@ mod tests {
         assert_eq!(lines(&mut job), [line]);
         assert_eq!(job.wake_at(), Some(now + GRACE));
         job.tick(now + GRACE);
-        assert_eq!(job.effect(), Some(Effect::Order(Order::Kill)));
+        assert_eq!(job.outcome.effect(), Some(Effect::Order(Order::Kill)));
         assert_eq!((job.wake_at(), job.exit_code()), (None, 143));
     }
 
@@ -331,7 +326,7 @@ mod tests {
     fn an_interrupt_before_the_start_ends_the_job_at_once() {
         let mut job = Job::new(&["n1".to_string()], GRACE);
         job.signal(2, true, Instant::now());
-        assert_eq!((job.is_ending(), job.exit_code()), (true, 130));
+        assert_eq!((job.outcome.is_ending(), job.exit_code()), (true, 130));
     }
 
     #[test]
@@ -339,12 +334,12 @@ mod tests {
         let mut job = Job::new(&["n1".to_string()], GRACE);
         job.note_start();
         job.signal(2, true, Instant::now());
-        let effect = job.effect();
+        let effect = job.outcome.effect();
         assert!(
             matches!(effect, Some(Effect::Order(Order::Signal { .. }))),
             "{effect:?}"
         );
-        assert_eq!((job.is_ending(), job.exit_code()), (false, 130));
+        assert_eq!((job.outcome.is_ending(), job.exit_code()), (false, 130));
     }
 
     #[test]
@@ -360,9 +355,9 @@ mod tests {
         let (mut late, now) = (job(1), Instant::now());
         late.time_is_up(1.5, "--timeout", now);
         assert_eq!(late.exit_code(), 124);
-        let said = late.effect();
+        let said = late.outcome.effect();
         assert!(matches!(said, Some(Effect::Say(line)) if line.contains("1.5 s")));
-        assert_eq!(late.effect(), forwarded(15, false));
+        assert_eq!(late.outcome.effect(), forwarded(15, false));
         own_signal_is_an_echo(late, now);
         assert_eq!(
             verdict(

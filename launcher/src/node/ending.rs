@@ -6,9 +6,7 @@ use nix::sys::signal::Signal;
 use nix::unistd::{Pid, getpgid};
 
 use super::rank::RankProcess;
-use super::{Ending, Node};
 use crate::signals;
-use crate::wire::Ended;
 
 /// Between the polite and the final signal when the job ends by itself, because a rank has failed.
 /// What a user's signal ends gets the time of `--grace`.
@@ -18,32 +16,49 @@ pub(super) const GRACE: Duration = Duration::from_millis(250);
 /// its output includes what its exit handlers write.
 const LAST_WORDS_GRACE: Duration = Duration::from_secs(1);
 
-impl Node {
-    /// There are no child processes: something else has taken the ends of the ranks. How they ended
-    /// is never reported then, and `mpirun` says so.
-    pub fn lose_children(&mut self, now: Instant) {
-        for place in 0..self.ranks.len() {
-            if self.ranks[place].ended.is_none() {
-                self.hear_channel(place);
-                self.hear_pmi(place);
-                self.ranks[place].ended = Some(Ended::Killed(Signal::SIGKILL as i32));
-            }
-        }
-        self.settle(now);
+/// What the ranks of a node have been sent for their end.
+#[derive(Debug, Default)]
+pub struct Ending {
+    has_begun: bool,
+    /// SIGTERM has been sent; SIGKILL follows at this time.
+    kill_at: Option<Instant>,
+    /// We stopped the ranks ourselves.
+    is_paused: bool,
+    /// This signal has told the ranks to end: what they leave behind shall end as well.
+    told: Option<Signal>,
+}
+
+impl Ending {
+    /// Returns true if the ranks are being ended before their time.
+    pub fn has_begun(&self) -> bool {
+        self.has_begun
+    }
+
+    /// Returns true if the ranks were stopped by order.
+    pub fn is_paused(&self) -> bool {
+        self.is_paused
+    }
+
+    /// Returns true if a signal has told the ranks to end.
+    pub(super) fn is_told(&self) -> bool {
+        self.told.is_some()
+    }
+
+    /// When to kill the ranks.
+    pub(super) fn kill_at(&self) -> Option<Instant> {
+        self.kill_at
     }
 
     /// Ends all ranks, politely at first. A rank that has aborted the job is left to its own end.
-    pub fn end(&mut self, now: Instant) {
-        if self.ending != Ending::NotYet {
+    pub(super) fn begin(&mut self, ranks: &mut [RankProcess], now: Instant) {
+        if std::mem::replace(&mut self.has_begun, true) {
             return;
         }
-        // What has not been started will not be.
-        self.is_started = true;
         let is_exiting = |rank: &RankProcess| rank.aborts && rank.ended.is_none();
-        let is_aborted = self.ranks.iter().any(is_exiting);
+        let is_aborted = ranks.iter().any(is_exiting);
         let grace = if is_aborted { LAST_WORDS_GRACE } else { GRACE };
-        self.ending = Ending::Asked(now + grace);
-        for rank in &mut self.ranks {
+        self.kill_at = Some(now + grace);
+        for rank in ranks {
             if !is_exiting(rank) {
                 rank.signal_group(Signal::SIGTERM);
             }
@@ -54,44 +69,43 @@ impl Node {
 
     /// Returns true if a signal has told the ranks to end, and they or what they started have not
     /// done so yet. A shell ends before the program that it waits for, which may be saving.
-    pub(super) fn leaves_time(&mut self) -> bool {
+    pub(super) fn leaves_time(&self, ranks: &mut [RankProcess]) -> bool {
         self.told.is_some()
-            && self.ending == Ending::NotYet
-            && self.ranks.iter_mut().any(RankProcess::has_group)
-            && !self.is_unheard()
+            && !self.has_begun
+            && ranks.iter_mut().any(RankProcess::has_group)
+            && !self.is_unheard(ranks)
     }
 
     /// Returns true if the ranks have ended on SIGINT, and all that they have left ignores it: a
     /// shell starts so what it does not wait for. SIGTERM is another matter: it is ignored by what
     /// saves its state, so as to hear no second one.
-    fn is_unheard(&self) -> bool {
-        if self.told != Some(Signal::SIGINT) || self.ranks.iter().any(|it| it.ended.is_none()) {
+    fn is_unheard(&self, ranks: &[RankProcess]) -> bool {
+        if self.told != Some(Signal::SIGINT) || ranks.iter().any(|it| it.ended.is_none()) {
             return false;
         }
         let mut left = signals::children();
         left.retain(|child| {
             let group = getpgid(Some(*child));
-            group.is_ok_and(|group| self.ranks.iter().any(|rank| rank.pid == group))
+            group.is_ok_and(|group| ranks.iter().any(|rank| rank.pid == group))
         });
         !left.is_empty() && left.into_iter().all(ignores_interrupt)
     }
 
     /// Ends all ranks and what they started, at once.
-    pub fn kill_all(&mut self) {
-        self.ending = Ending::Killed;
-        for rank in &mut self.ranks {
+    pub(super) fn kill(&mut self, ranks: &mut [RankProcess]) {
+        (self.has_begun, self.kill_at) = (true, None);
+        for rank in ranks {
             rank.signal_group(Signal::SIGKILL);
         }
     }
 
-    /// Ends all ranks and what they started, at once, and starts none.
-    pub(super) fn kill(&mut self) {
-        self.is_started = true;
-        self.kill_all();
-    }
-
     /// Passes a signal of the user on.
-    pub(super) fn forward(&mut self, signal: i32, is_from_terminal: bool) {
+    pub(super) fn forward(
+        &mut self,
+        ranks: &mut [RankProcess],
+        signal: i32,
+        is_from_terminal: bool,
+    ) {
         let Ok(signal) = Signal::try_from(signal) else {
             return;
         };
@@ -106,7 +120,7 @@ impl Node {
         if ends || matches!(signal, Signal::SIGSTOP | Signal::SIGCONT) {
             self.is_paused = signal == Signal::SIGSTOP;
         }
-        for rank in &mut self.ranks {
+        for rank in ranks {
             match signal {
                 Signal::SIGUSR1 | Signal::SIGUSR2 => rank.signal(signal),
                 // The terminal's own group has it already.

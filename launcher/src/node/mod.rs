@@ -39,14 +39,15 @@ use nix::unistd::Pid;
 
 use crate::node::guard::Guard;
 use crate::poll::{Interests, Token, earlier};
-use crate::reports::stall::source::Source;
 use crate::wire::{Ended, OUTPUT_WINDOW, Order, Report};
 
 use channel::Outgoing;
+use ending::Ending;
 use input::RankInput;
 use lines::LINE_MAX;
 use memory::Memory;
-use question::Question;
+use output::OnTheWay;
+use question::Questions;
 use rank::{RankProcess, STREAMS};
 use shortage::Shortage;
 pub(crate) use spawn::inherited_descriptors;
@@ -64,17 +65,6 @@ const SCRATCH: usize = 64 << 10;
 /// the begun line before it.
 pub const OUTPUT_ON_THE_WAY_MAX: usize = OUTPUT_WINDOW + LINE_MAX + SCRATCH;
 
-/// How the end of the ranks is coming along.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Ending {
-    #[default]
-    NotYet,
-    /// SIGTERM has been sent; SIGKILL follows at this time.
-    Asked(Instant),
-    /// SIGKILL has been sent.
-    Killed,
-}
-
 /// The part of the launcher on one machine.
 #[derive(Debug, Default)]
 pub struct Node {
@@ -89,22 +79,15 @@ pub struct Node {
     /// Programs that were sent.
     memory: Memory,
     reports: VecDeque<Report>,
-    /// What the ranks are asked now.
-    question: Option<Question>,
-    /// Of the programs of the ranks.
-    source: Source,
+    questions: Questions,
     guard: Option<Guard>,
     /// After how much silence of ours the guard ends the ranks; `None`: never.
     silent_for: Option<Duration>,
     /// The folder that the guard removes.
     records: Option<PathBuf>,
-    /// Bytes of output that have been reported and not been taken yet.
-    on_the_way: usize,
-    ending: Ending,
-    /// We stopped the ranks ourselves.
-    is_paused: bool,
-    /// This signal has told the ranks to end: what they leave behind shall end as well.
-    told: Option<Signal>,
+    on_the_way: OnTheWay,
+    /// How its ranks are ended.
+    pub ending: Ending,
     is_started: bool,
     is_quiet: bool,
     scratch: Vec<u8>,
@@ -142,20 +125,25 @@ impl Node {
                 }
                 self.push_input();
             }
-            Order::OutputTaken(bytes) => {
-                let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-                self.on_the_way = self.on_the_way.saturating_sub(bytes);
-            }
+            Order::OutputTaken(bytes) => self.on_the_way.take(bytes),
             Order::Signal {
                 signal,
                 is_from_terminal,
-            } => self.forward(signal, is_from_terminal),
+            } => self
+                .ending
+                .forward(&mut self.ranks, signal, is_from_terminal),
             Order::End => self.end(now),
-            Order::Kill => self.kill(),
+            Order::Kill => {
+                // What has not been started will not be.
+                self.is_started = true;
+                self.ending.kill(&mut self.ranks);
+            }
             Order::Ping => self.reports.push_back(Report::Pong),
-            Order::Describe { question } => self.ask(question, now),
-            // For the agent itself.
-            Order::Below { .. } => {}
+            Order::Describe { question } if !self.is_quiet => {
+                self.questions.ask(question, &mut self.ranks, now);
+            }
+            // `Below` is for the agent itself.
+            Order::Describe { .. } | Order::Below { .. } => {}
         }
         self.settle(now);
     }
@@ -191,11 +179,6 @@ impl Node {
         }
     }
 
-    /// Returns true if the ranks were stopped by order.
-    pub fn is_paused(&self) -> bool {
-        self.is_paused
-    }
-
     /// Returns true if there are processes to take care of.
     pub fn has_ranks(&self) -> bool {
         !self.ranks.is_empty()
@@ -206,14 +189,9 @@ impl Node {
         self.is_quiet
     }
 
-    /// Returns true if the ranks are being ended before their time.
-    pub fn is_ending(&self) -> bool {
-        self.ending != Ending::NotYet
-    }
-
     /// Names the descriptors to wait for.
     pub fn interests<'a>(&'a self, interests: &mut Interests<'a>) {
-        let has_room = self.has_room();
+        let has_room = self.on_the_way.has_room();
         for (place, rank) in self.ranks.iter().enumerate() {
             if rank.channel.has_outgoing() {
                 interests.writable(rank.channel.descriptor(), Token::Boot(place));
@@ -234,14 +212,11 @@ impl Node {
 
     /// When [`Node::tick`] must be called at the latest.
     pub fn wake_at(&self) -> Option<Instant> {
-        let mut first = match self.ending {
-            Ending::Asked(kill_at) if !self.is_quiet => Some(kill_at),
-            _ => None,
-        };
-        first = earlier(first, self.question.as_ref().and_then(Question::ends_at));
+        let mut first = self.ending.kill_at().filter(|_| !self.is_quiet);
+        first = earlier(first, self.questions.ends_at());
         first = earlier(first, self.strangers.wake_at());
         for rank in &self.ranks {
-            for (_, source) in rank.sources().filter(|_| self.has_room()) {
+            for (_, source) in rank.sources().filter(|_| self.on_the_way.has_room()) {
                 first = earlier(first, source.lines.look_at());
             }
             first = earlier(first, rank.channel.paused_until());
@@ -258,7 +233,7 @@ impl Node {
                 self.hear_channel(place);
             }
             Token::Pmi(place) => self.hear_pmi(place),
-            Token::Rank(place, stream) if self.has_room() => {
+            Token::Rank(place, stream) if self.on_the_way.has_room() => {
                 self.hear_output(place, stream, now);
             }
             Token::RankInput => {
@@ -291,8 +266,8 @@ impl Node {
         for (place, library) in self.strangers.look(now) {
             self.report_stranger(place, library);
         }
-        if matches!(self.ending, Ending::Asked(kill_at) if kill_at <= now) {
-            self.kill_all();
+        if self.ending.kill_at().is_some_and(|at| at <= now) {
+            self.ending.kill(&mut self.ranks);
         }
         self.settle(now);
     }
@@ -308,7 +283,7 @@ impl Node {
             WaitStatus::Exited(_, code) => Ended::Exited(code),
             WaitStatus::Signaled(_, signal, _) => self.shortage.explain(signal),
             WaitStatus::Stopped(..) => {
-                let is_known = self.is_paused || self.ending != Ending::NotYet;
+                let is_known = self.ending.is_paused() || self.ending.has_begun();
                 rank.stopped_since = (!is_known).then_some(now);
                 rank.stopped_at = Some(now);
                 return true;
@@ -340,6 +315,25 @@ impl Node {
         true
     }
 
+    /// There are no child processes: something else has taken the ends of the ranks. How they ended
+    /// is never reported then, and `mpirun` says so.
+    pub fn lose_children(&mut self, now: Instant) {
+        for place in 0..self.ranks.len() {
+            if self.ranks[place].ended.is_none() {
+                self.hear_channel(place);
+                self.hear_pmi(place);
+                self.ranks[place].ended = Some(Ended::Killed(Signal::SIGKILL as i32));
+            }
+        }
+        self.settle(now);
+    }
+
+    /// Ends all ranks, politely at first. What has not been started will not be.
+    pub fn end(&mut self, now: Instant) {
+        self.is_started = true;
+        self.ending.begin(&mut self.ranks, now);
+    }
+
     fn hear_channel(&mut self, place: usize) {
         let process = &mut self.ranks[place];
         let rank = process.rank;
@@ -369,7 +363,7 @@ impl Node {
             FromRank::Blocked(blocked_ms) => Report::Blocked { rank, blocked_ms },
             FromRank::Resumed => Report::Resumed { rank },
             FromRank::State { question, state } => {
-                return self.hear_state(place, question, state);
+                return self.questions.enter(place, question, state);
             }
             FromRank::Abort { code, message } => {
                 self.ranks[place].aborts = true;
@@ -410,23 +404,23 @@ impl Node {
 
     /// Notices when everything is over.
     fn settle(&mut self, now: Instant) {
-        self.answer_for_ranks(now);
-        if !self.is_started || self.is_quiet || self.leaves_time() {
+        let of_pmi = |place| self.pmi.as_ref()?.answer(place);
+        let answers = self.questions.answers(&self.ranks, of_pmi, now);
+        self.reports.extend(answers);
+        let is_over = !self.is_started || self.is_quiet;
+        if is_over || self.ending.leaves_time(&mut self.ranks) {
             return;
         }
         self.hear_last_words(now);
         if !self.ranks.iter().all(RankProcess::is_finished) {
             return;
         }
-        if self.told.is_some() {
+        if self.ending.is_told() {
             self.end(now);
         }
-        let is_over = match self.ending {
-            Ending::NotYet | Ending::Killed => true,
-            // What the ranks started gets its grace as well.
-            Ending::Asked(_) => !self.ranks.iter_mut().any(RankProcess::has_group),
-        };
-        if is_over {
+        // What the ranks started gets its grace as well.
+        let is_asked = self.ending.kill_at().is_some();
+        if !(is_asked && self.ranks.iter_mut().any(RankProcess::has_group)) {
             self.is_quiet = true;
             self.input = None;
             // Records are still needed, and may be for long: see `dismiss_guard`.
@@ -527,7 +521,7 @@ pub(crate) mod tests {
         node.tick(now + STOPPED_FOR);
         node.tick(now + 2 * STOPPED_FOR);
         assert_eq!(reports(&mut node), [Report::Stopped { rank: 0 }]);
-        node.kill_all();
+        node.ending.kill(&mut node.ranks);
     }
 
     #[test]
@@ -549,7 +543,7 @@ pub(crate) mod tests {
         );
         node.child(pid, stopped, now);
         assert_eq!(node.wake_at(), None);
-        node.kill_all();
+        node.ending.kill(&mut node.ranks);
     }
 
     #[test]
@@ -564,7 +558,7 @@ pub(crate) mod tests {
         };
         node.obey(Order::Describe { question: 1 }, now);
         assert_eq!(reports(&mut node), [described(1, Answer::BeforeInit)]);
-        node.kill_all();
+        node.ending.kill(&mut node.ranks);
         let status = nix::sys::wait::waitpid(pid, None).unwrap();
         node.child(pid, status, now);
         let ended = reports(&mut node);

@@ -1,5 +1,6 @@
 //! What the ranks of a node write, on its way to `mpirun`.
 
+use std::collections::VecDeque;
 use std::time::Instant;
 
 use serde_bytes::ByteBuf;
@@ -8,6 +9,36 @@ use super::Node;
 use super::activity::Activity;
 use super::rank::{STREAMS, Source};
 use crate::wire::{OUTPUT_WINDOW, Report, Stream};
+
+/// Output that has been reported and not been taken yet.
+#[derive(Debug, Default)]
+pub(super) struct OnTheWay(usize);
+
+impl OnTheWay {
+    /// Returns true if more output may be read.
+    pub(super) fn has_room(&self) -> bool {
+        self.0 < OUTPUT_WINDOW
+    }
+
+    /// So many bytes have been taken.
+    pub(super) fn take(&mut self, bytes: u64) {
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        self.0 = self.0.saturating_sub(bytes);
+    }
+
+    /// Sends these bytes on the way, if there are any.
+    fn add(&mut self, rank: u32, stream: Stream, bytes: Vec<u8>, reports: &mut VecDeque<Report>) {
+        self.0 += bytes.len();
+        if !bytes.is_empty() {
+            let bytes = ByteBuf::from(bytes);
+            reports.push_back(Report::Output {
+                rank,
+                stream,
+                bytes,
+            });
+        }
+    }
+}
 
 impl Node {
     /// Reads once from a pipe. Returns true if there may be more.
@@ -26,24 +57,9 @@ impl Node {
             return false;
         };
         self.strangers.look_at_writer(place, now);
-        self.report_output(number, stream, bytes);
+        self.on_the_way
+            .add(number, stream, bytes, &mut self.reports);
         !is_at_end
-    }
-
-    fn report_output(&mut self, rank: u32, stream: Stream, bytes: Vec<u8>) {
-        if !bytes.is_empty() {
-            self.on_the_way += bytes.len();
-            self.reports.push_back(Report::Output {
-                rank,
-                stream,
-                bytes: ByteBuf::from(bytes),
-            });
-        }
-    }
-
-    /// Returns true if more output may be read.
-    pub(super) fn has_room(&self) -> bool {
-        self.on_the_way < OUTPUT_WINDOW
     }
 
     /// Shows a line that its rank does not end.
@@ -52,7 +68,7 @@ impl Node {
             let at = source.as_ref().and_then(|source| source.lines.look_at());
             at.is_some_and(|at| at <= now)
         };
-        if !self.has_room() || !is_due(self.ranks[place].source(stream)) {
+        if !self.on_the_way.has_room() || !is_due(self.ranks[place].source(stream)) {
             return;
         }
         // What it wrote before it did this can be read after that.
@@ -66,7 +82,8 @@ impl Node {
             && source.lines.is_prompt(activity, now)
         {
             let begun = source.lines.take_rest();
-            self.report_output(number, stream, begun);
+            self.on_the_way
+                .add(number, stream, begun, &mut self.reports);
         }
     }
 
@@ -84,10 +101,10 @@ impl Node {
     }
 
     fn drain(&mut self, place: usize, stream: Stream, now: Instant) {
-        while self.has_room() {
-            let before = self.on_the_way;
+        while self.on_the_way.has_room() {
+            let before = self.on_the_way.0;
             let has_more = self.hear_output(place, stream, now);
-            let length = self.on_the_way - before;
+            let length = self.on_the_way.0 - before;
             let rank = &mut self.ranks[place];
             let number = rank.rank;
             let Some(source) = rank.source(stream) else {
@@ -96,7 +113,7 @@ impl Node {
             if !has_more || source.counts_as_last_words(length) {
                 let rest = source.lines.take_rest();
                 *rank.source(stream) = None;
-                self.report_output(number, stream, rest);
+                self.on_the_way.add(number, stream, rest, &mut self.reports);
                 return;
             }
         }

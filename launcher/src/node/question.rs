@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use mpi_boot::state::RankState;
 
-use super::Node;
 use super::activity::Process;
 use super::rank::RankProcess;
 use crate::job::phase::Phase;
 use crate::reports::stall::ProcessSeen;
+use crate::reports::stall::source::Source;
 use crate::wire::{Answer, Report};
 
 /// How long a rank has to answer.
@@ -19,9 +19,9 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// How long the files of the program are read for its lines.
 const READING_TIME: Duration = Duration::from_millis(300);
 
-/// The question that the ranks of a node are asked.
+/// One question.
 #[derive(Debug)]
-pub(super) struct Question {
+struct Question {
     number: u32,
     asked_at: Instant,
     /// The ranks that it has no answer of, by place, with the processor time that they had used.
@@ -31,21 +31,26 @@ pub(super) struct Question {
     states: Vec<(usize, Box<RankState>)>,
 }
 
-impl Question {
-    /// When the ranks that have not answered are silent.
-    pub(super) fn ends_at(&self) -> Option<Instant> {
-        (!self.open.is_empty()).then(|| self.asked_at + PATIENCE)
-    }
+/// What the ranks of a node are asked.
+#[derive(Debug, Default)]
+pub(super) struct Questions {
+    /// The one of now.
+    question: Option<Question>,
+    /// Of the programs of the ranks.
+    source: Source,
 }
 
-impl Node {
+impl Questions {
+    /// When the ranks that have not answered are silent.
+    pub(super) fn ends_at(&self) -> Option<Instant> {
+        let question = self.question.as_ref().filter(|it| !it.open.is_empty());
+        question.map(|it| it.asked_at + PATIENCE)
+    }
+
     /// Asks each rank what it does. A question before this one gets no more answers.
-    pub(super) fn ask(&mut self, number: u32, now: Instant) {
-        if self.is_quiet {
-            return;
-        }
+    pub(super) fn ask(&mut self, number: u32, ranks: &mut [RankProcess], now: Instant) {
         let mut open = BTreeMap::new();
-        for (place, rank) in self.ranks.iter_mut().enumerate() {
+        for (place, rank) in ranks.iter_mut().enumerate() {
             if rank.ended.is_none() && rank.channel.course().is_in_mpi() {
                 rank.channel.describe(number);
             }
@@ -60,8 +65,8 @@ impl Node {
         });
     }
 
-    /// Passes on the answer of a rank, if it is to the question of now.
-    pub(super) fn hear_state(&mut self, place: usize, number: u32, state: Box<RankState>) {
+    /// Enters the answer of a rank, if it is to the question of now.
+    pub(super) fn enter(&mut self, place: usize, number: u32, state: Box<RankState>) {
         let question = self.question.as_mut().filter(|it| it.number == number);
         if let Some(question) = question
             && question.open.remove(&place).is_some()
@@ -70,48 +75,46 @@ impl Node {
         }
     }
 
-    /// Answers for the ranks that cannot answer, and for those whose time is over.
-    pub(super) fn answer_for_ranks(&mut self, now: Instant) {
+    /// Answers for the ranks that cannot answer, and for those whose time is over; `of_pmi` does
+    /// for those that use PMI. The last answer comes with what the ranks have answered themselves,
+    /// and the lines of the program.
+    pub(super) fn answers(
+        &mut self,
+        ranks: &[RankProcess],
+        of_pmi: impl Fn(usize) -> Option<Answer>,
+        now: Instant,
+    ) -> Vec<Report> {
         let Some(mut question) = self.question.take() else {
-            return;
+            return Vec::new();
         };
+        let number = question.number;
+        let report = |place: usize, answer| Report::Described {
+            rank: ranks[place].rank,
+            question: number,
+            answer,
+        };
+        let mut answers = Vec::new();
         let waited = now.saturating_duration_since(question.asked_at);
-        question.open.retain(|place, used| {
-            let rank = &self.ranks[*place];
-            let of_pmi = self.pmi.as_ref().and_then(|pmi| pmi.answer(*place));
+        question.open.retain(|&place, used| {
+            let rank = &ranks[place];
             let silent = || Answer::Silent(process_of(rank, *used, waited, now));
-            let answer = answer_without(rank, of_pmi).or_else(|| (waited >= PATIENCE).then(silent));
+            let answer = answer_without(rank, of_pmi(place));
+            let answer = answer.or_else(|| (waited >= PATIENCE).then(silent));
             let is_open = answer.is_none();
-            if let Some(answer) = answer {
-                self.answer(*place, question.number, answer);
-            }
+            answers.extend(answer.map(|answer| report(place, answer)));
             is_open
         });
         if question.open.is_empty() {
-            self.pass_states(question);
+            let states = question.states.iter_mut();
+            let mut unfilled: Vec<_> = states.map(|(_, state)| &mut **state).collect();
+            self.source
+                .fill(&mut unfilled, Instant::now() + READING_TIME);
+            let states = question.states.into_iter();
+            answers.extend(states.map(|(place, state)| report(place, Answer::State(state))));
         } else {
             self.question = Some(question);
         }
-    }
-
-    /// Passes on what the ranks have answered, with the lines of the program.
-    fn pass_states(&mut self, mut question: Question) {
-        let states = question.states.iter_mut();
-        let mut unfilled: Vec<_> = states.map(|(_, state)| &mut **state).collect();
-        self.source
-            .fill(&mut unfilled, Instant::now() + READING_TIME);
-        for (place, state) in question.states {
-            self.answer(place, question.number, Answer::State(state));
-        }
-    }
-
-    fn answer(&mut self, place: usize, question: u32, answer: Answer) {
-        let rank = self.ranks[place].rank;
-        self.reports.push_back(Report::Described {
-            rank,
-            question,
-            answer,
-        });
+        answers
     }
 }
 

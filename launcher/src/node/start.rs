@@ -42,7 +42,7 @@ impl Node {
     pub(super) fn start(&mut self, start: Start) {
         self.is_started = true;
         if let Err(Failure { code, text }) = self.try_start(&start) {
-            self.kill_all();
+            self.ending.kill(&mut self.ranks);
             self.reports
                 .push_back(Report::Refused { code, reason: text });
         }

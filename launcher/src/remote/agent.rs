@@ -114,7 +114,7 @@ impl Agent {
             let is_idle = !self.node.has_ranks() || self.node.is_quiet();
             let has_ended = self.node.is_quiet() && self.outgoing.is_empty();
             if self.relay.is_empty() && (self.is_lost && is_idle || has_ended) {
-                if self.node.is_ending() {
+                if self.node.ending.has_begun() {
                     self.process.children.kill_all();
                 }
                 return;
@@ -153,7 +153,7 @@ impl Agent {
             self.sign_at = now + self.silence.period();
             self.node.give_sign();
         }
-        if self.node.is_paused() {
+        if self.node.ending.is_paused() {
             self.silence.heard(now);
         }
         if self.silence.is_too_long(now) && !self.is_lost {

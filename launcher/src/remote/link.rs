@@ -83,7 +83,7 @@ impl Link {
     pub fn interests<'a>(&'a self, number: usize, interests: &mut Interests<'a>) {
         match self {
             Link::Here(node) => node.interests(interests),
-            Link::There(remote) => remote.interests(number, interests),
+            Link::There(remote) => remote.way.interests(number, interests),
         }
     }
 

@@ -83,7 +83,7 @@ impl Tree {
             if connecting_below[above] < CONNECTING_MAX && remote.connect_through(now) {
                 self.is_open[number] = true;
                 if let Some(relay) = links[above].remote_mut() {
-                    relay.add_below();
+                    relay.below.add();
                 }
             }
             connecting_below[above] += usize::from(is_waiting);
@@ -109,7 +109,7 @@ impl Tree {
 
     /// Gives what has come through a host to those below it.
     fn lift(&mut self, number: usize, links: &mut [Link], now: Instant) -> bool {
-        let ups = links[number].remote_mut().map(|relay| relay.ups());
+        let ups = links[number].remote_mut().map(|relay| relay.below.ups());
         let ups = ups.unwrap_or_default();
         let has_moved = !ups.is_empty();
         for (node, up) in ups {
@@ -123,9 +123,11 @@ impl Tree {
                 continue;
             };
             if !remote.receive(up, now) {
-                let host = remote.host().to_string();
+                let host = remote.way.host().to_string();
                 if let Some(relay) = links[number].remote_mut() {
-                    relay.refuse_below(&host);
+                    let what =
+                        format!("sent an impossible report about host {host}, which is below it");
+                    relay.blame(&what);
                 }
                 return true;
             }
@@ -143,25 +145,26 @@ impl Tree {
         };
         if relay.is_gone() {
             self.is_open[number] = false;
-            remote.lose_above(relay.host());
+            let (host, above) = (remote.way.host(), relay.way.host());
+            remote.lose(format!("lost host {host} together with host {above}"));
             return true;
         }
         let node = u32::try_from(number).expect("a job has fewer nodes");
         let mut has_moved = false;
-        while let Some(down) = remote.down() {
+        while let Some(down) = remote.way.tunnel().and_then(|it| it.down()) {
             relay.pass(node, down, now);
             has_moved = true;
         }
-        if remote.has_tunnel() {
+        if remote.way.has_tunnel() {
             self.has_reached |= remote.is_ready();
             return has_moved;
         }
         self.is_open[number] = false;
         relay.pass(node, Down::Drop, now);
         relay.remove_below(now);
-        if let Some(reason) = remote.detour() {
+        if let Some(reason) = remote.way.detour() {
             self.above[number] = None;
-            let names = (relay.host().to_string(), remote.host().to_string());
+            let names = (relay.way.host().to_string(), remote.way.host().to_string());
             self.failed.get_or_insert((names.0, names.1, reason));
         }
         true

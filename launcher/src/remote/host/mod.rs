@@ -2,6 +2,7 @@
 //! agent of another host.
 
 mod below;
+mod way;
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -14,31 +15,27 @@ use nix::unistd::Pid;
 use crate::cli::values::Launcher;
 use crate::failure::{Failure, printable};
 use crate::node::Inherited;
-use crate::poll::{Interests, Token, earlier};
+use crate::poll::earlier;
 use crate::remote::carrier::Carrier;
-use crate::remote::fate::Fate;
 use crate::remote::greeting::{self, Greeting};
 use crate::remote::ledger::Ledger;
 use crate::remote::settings::Settings;
 use crate::remote::silence::{self, Silence};
-use crate::remote::ssh::{self, Obstacle};
+use crate::remote::ssh;
 use crate::remote::streams::Streams;
+use crate::remote::tunnel::Tunnel;
 use crate::reports::progress::Late;
-use crate::wire::{Ended, Known, ORDERS_WAITING_MAX, Order, REPORT_FRAME_MAX, Report};
+use crate::wire::{Down, Ended, Known, ORDERS_WAITING_MAX, Order, REPORT_FRAME_MAX, Report, Up};
 
 use below::Below;
+use way::Way;
 
-/// Both ends of a dead connection are noticed within this time of the first.
-const LAST_NEWS: Duration = Duration::from_millis(300);
 /// How long ssh may take to end when all its work is done.
 const FAREWELL: Duration = Duration::from_secs(1);
 /// After this silence the user is warned, or after half of what makes the node count as lost.
 const SILENT_WARNING: Duration = Duration::from_secs(10);
 /// After this silence a node that was told to end is given up.
 const ENDING_LIMIT: Duration = Duration::from_millis(1500);
-/// An sshd that is flooded with connections drops some of them: how often to try.
-const ATTEMPTS: u32 = 4;
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// Not yet connected, or to be connected again at this time. An agent of srun connects itself.
@@ -64,29 +61,20 @@ enum Incoming {
 /// A node on another host.
 #[derive(Debug)]
 pub struct Remote {
-    host: String,
-    ranks: Vec<u32>,
     inherited: Inherited,
-    settings: Settings,
     state: State,
-    attempts: u32,
-    /// Until when to try a host that accepts no connection. Unknown before the first attempt.
-    patient_until: Option<Instant>,
-    /// Why the last attempt did not reach the host, if it is tried again.
-    unreached: Option<&'static str>,
-    carrier: Option<Box<dyn Carrier>>,
+    /// How its agent is reached.
+    pub way: Way,
+    /// The hosts that are reached through it.
+    pub below: Below,
     incoming: Incoming,
     ledger: Ledger,
-    below: Below,
-    outgoing: VecDeque<u8>,
     reports: VecDeque<Report>,
     known: Known,
     silence: Silence,
     ping_at: Instant,
     is_warned: bool,
     is_ending: bool,
-    /// When to conclude from the end of the connection.
-    gone_at: Option<Instant>,
 }
 
 impl Remote {
@@ -100,51 +88,36 @@ impl Remote {
     ) -> Result<Remote, Failure> {
         let now = Instant::now();
         Ok(Remote {
-            host: host.to_string(),
-            ranks: ranks.to_vec(),
             inherited,
-            settings: settings.clone(),
             state: State::Waiting(None),
-            attempts: 0,
-            patient_until: None,
-            unreached: None,
-            carrier: None,
+            way: Way::new(host, ranks, settings),
+            below: Below::default(),
             incoming: Incoming::Noise(Vec::new()),
             ledger: Ledger::new(ranks),
-            below: Below::default(),
-            outgoing: VecDeque::new(),
             reports: VecDeque::new(),
             known: Known::default(),
             silence: Silence::new(silence::limit()?, now),
             ping_at: now,
             is_warned: false,
             is_ending: false,
-            gone_at: None,
         })
-    }
-
-    /// How many bytes of orders have not been written yet.
-    pub fn backlog(&self) -> usize {
-        self.outgoing.len()
     }
 
     /// Starts ssh if it is time to.
     pub fn connect(&mut self, now: Instant) {
         let is_time = matches!(self.state, State::Waiting(at) if at.is_none_or(|at| at <= now));
-        if !is_time || self.settings.launcher == Launcher::Srun {
+        if !is_time || self.way.settings.launcher == Launcher::Srun {
             return;
         }
-        self.attempts += 1;
-        self.patient_until
-            .get_or_insert(now + self.settings.patience);
-        let words = ssh::command_line(&self.settings, &self.host);
+        self.way.count_attempt(now);
+        let words = self.way.command_line();
         self.reports.push_back(Report::Calling(words.clone()));
         match ssh::connect(&words, self.inherited) {
             Ok(process) => self.go_through(Box::new(process), now),
             Err(error) => {
-                let program = printable(&self.settings.program[0]);
+                let program = printable(&self.way.settings.program[0]);
                 let why = format!("'{program}' cannot be executed: {error}");
-                self.lose(self.cannot_start(&why));
+                self.lose(self.way.cannot_start(&why));
             }
         }
     }
@@ -156,12 +129,22 @@ impl Remote {
         }
     }
 
+    /// Has the agent of another host start ssh, if it is time to. Returns true if it is.
+    pub fn connect_through(&mut self, now: Instant) -> bool {
+        let is_by_ssh = self.way.settings.launcher == Launcher::Ssh;
+        let is_time = is_by_ssh && self.state == State::Waiting(None);
+        if is_time {
+            let tunnel = Tunnel::new(self.way.command_line());
+            self.go_through(Box::new(tunnel), now);
+        }
+        is_time
+    }
+
     /// Waits for an agent at the end of this way.
     fn go_through(&mut self, carrier: Box<dyn Carrier>, now: Instant) {
         self.incoming = Incoming::Noise(Vec::new());
-        self.carrier = Some(carrier);
-        self.state = State::Connecting(now + self.settings.ready_within);
-        self.flush();
+        self.state = State::Connecting(now + self.way.settings.ready_within);
+        self.way.open(carrier);
     }
 
     /// Gives up a host that has not answered.
@@ -174,9 +157,9 @@ impl Remote {
     /// Why the host is not ready, if it is not.
     pub fn late(&self) -> Option<Late<'_>> {
         (!self.is_ready()).then_some(Late {
-            host: &self.host,
-            reason: self.unreached.unwrap_or("no answer yet"),
-            is_announced: self.unreached.is_some() && !self.settings.waits_for_names,
+            host: self.way.host(),
+            reason: self.way.unreached.unwrap_or("no answer yet"),
+            is_announced: self.way.unreached.is_some() && !self.way.settings.waits_for_names,
         })
     }
 
@@ -185,14 +168,14 @@ impl Remote {
         !matches!(self.state, State::Waiting(_) | State::Connecting(_))
     }
 
-    /// Its name.
-    pub fn host(&self) -> &str {
-        &self.host
-    }
-
     /// Returns true if nothing will come any more.
     pub fn is_over(&self) -> bool {
         self.state == State::Over && self.reports.is_empty()
+    }
+
+    /// Returns true if there is no way to the node any more.
+    pub fn is_gone(&self) -> bool {
+        self.state == State::Over
     }
 
     /// What the agent knows about its host; no address of ours if it is not reached directly.
@@ -220,17 +203,40 @@ impl Remote {
         }
     }
 
-    /// Names the descriptors to wait for.
-    pub fn interests<'a>(&'a self, number: usize, interests: &mut Interests<'a>) {
-        if let Some(carrier) = &self.carrier {
-            carrier.interests(!self.outgoing.is_empty(), Token::Remote(number), interests);
+    /// Something can be read or written.
+    pub fn ready(&mut self, now: Instant) {
+        self.way.flush();
+        self.read(now);
+    }
+
+    /// Takes what has come through another host. Returns false if it cannot be.
+    pub fn receive(&mut self, up: Up, now: Instant) -> bool {
+        let Some(tunnel) = self.way.tunnel() else {
+            return true;
+        };
+        let is_last = matches!(up, Up::Ended(..) | Up::End | Up::NotExecuted(_));
+        if tunnel.take(up).is_err() {
+            return false;
+        }
+        self.ready(now);
+        if is_last {
+            self.way.notice_end(now);
+        }
+        true
+    }
+
+    /// Passes an order on to a host below.
+    pub fn pass(&mut self, node: u32, down: Down, now: Instant) {
+        if self.state == State::Ready {
+            self.send(&Order::Below { node, down }, None, now);
         }
     }
 
-    /// Something can be read or written.
-    pub fn ready(&mut self, now: Instant) {
-        self.flush();
-        self.read(now);
+    /// One host fewer hangs on this one. After the last one, its agent may end.
+    pub fn remove_below(&mut self, now: Instant) {
+        if self.below.remove() && self.state == State::Ready {
+            self.be_quiet(now);
+        }
     }
 
     /// When [`Remote::tick`] must be called.
@@ -241,22 +247,22 @@ impl Remote {
             State::Ready => Some(self.ping_at.min(self.silence.look_at())),
             State::Over => return None,
         };
-        earlier(at, self.gone_at)
+        earlier(at, self.way.gone_at)
     }
 
     /// Does what is due.
     pub fn tick(&mut self, now: Instant) {
-        if self.gone_at.is_some_and(|at| at <= now) {
+        if self.way.gone_at.is_some_and(|at| at <= now) {
             return self.conclude(now);
         }
         match self.state {
             State::Connecting(at) if at <= now => {
-                let seconds = self.settings.ready_within.as_secs_f64();
-                if self.has_tunnel() {
-                    return self.take_detour();
+                if self.way.has_tunnel() {
+                    return self.conclude(now);
                 }
-                let line = format!("host {} did not answer within {seconds} s", self.host);
-                self.lose(line + &self.complaint());
+                let seconds = self.way.settings.ready_within.as_secs_f64();
+                let line = format!("host {} did not answer within {seconds} s", self.way.host());
+                self.lose(line + &self.way.complaint());
             }
             State::Quiet(at) if at <= now => self.over(),
             State::Ready => self.watch_silence(now),
@@ -266,13 +272,10 @@ impl Remote {
 
     /// A child process changed. Returns true if it is our ssh.
     pub fn child(&mut self, pid: Pid, status: WaitStatus, now: Instant) -> bool {
-        let (Some(carrier), Some(ended)) = (&mut self.carrier, Ended::of(status)) else {
-            return false;
-        };
-        let is_ours = carrier.end(pid, ended);
+        let is_ours = Ended::of(status).is_some_and(|ended| self.way.end(pid, ended));
         if is_ours {
             self.read(now);
-            self.notice_end(now);
+            self.way.notice_end(now);
         }
         is_ours
     }
@@ -284,46 +287,27 @@ impl Remote {
             None => protocol::encode(order).map(Cow::Owned),
         };
         match encoded {
-            Ok(frame) => self.outgoing.extend(frame.iter()),
-            Err(error) => self.lose(format!("host {}: cannot send {error}", self.host)),
+            Ok(frame) => self.way.send(&frame),
+            Err(error) => self.lose(format!("host {}: cannot send {error}", self.way.host())),
         }
-        self.flush();
-        if self.outgoing.len() > ORDERS_WAITING_MAX {
-            let bytes = self.outgoing.len();
-            self.blame(&format!(
-                "does not read its orders: {bytes} bytes wait for it"
-            ));
-        }
-    }
-
-    fn flush(&mut self) {
-        if let Some(carrier) = &mut self.carrier {
-            carrier.write(&mut self.outgoing);
+        let bytes = self.way.backlog();
+        if bytes > ORDERS_WAITING_MAX {
+            let what = format!("does not read its orders: {bytes} bytes wait for it");
+            self.blame(&what);
         }
     }
 
     fn read(&mut self, now: Instant) {
-        let Some(carrier) = &mut self.carrier else {
+        let received = self.way.read(now);
+        if received.is_empty() {
             return;
-        };
-        let was_at_end = carrier.is_at_end();
-        let received = carrier.read();
-        let is_at_end = carrier.is_at_end();
-        if !received.is_empty() {
-            self.silence.heard(now);
-            self.is_warned = false;
-            self.take(&received, now);
         }
-        if is_at_end && !was_at_end {
-            self.notice_end(now);
-        }
-    }
-
-    fn take(&mut self, received: &[u8], now: Instant) {
+        self.silence.heard(now);
+        self.is_warned = false;
         match &mut self.incoming {
-            Incoming::Frames(frames) => frames.push(received),
+            Incoming::Frames(frames) => frames.push(&received),
             Incoming::Noise(noise) => {
-                noise.extend_from_slice(received);
+                noise.extend_from_slice(&received);
                 let greeting = greeting::look(noise);
                 self.greet(greeting);
             }
@@ -340,27 +324,15 @@ impl Remote {
                 self.incoming = Incoming::Frames(frames);
             }
             Greeting::OtherVersion(theirs) => {
-                self.lose_other_version(&format!("version {theirs} (agent)"));
+                let theirs = format!("version {theirs} (agent)");
+                self.lose(self.way.other_version(&theirs));
             }
             Greeting::TooMuch => {
                 let what = "its shell prints more than 64 KiB before our agent starts";
-                self.lose(self.cannot_start(what));
+                self.lose(self.way.cannot_start(what));
             }
             Greeting::Unknown => {}
         }
-    }
-
-    /// The launcher there is not ours.
-    fn lose_other_version(&mut self, theirs: &str) {
-        let here = nix::unistd::gethostname().unwrap_or_default();
-        let (own, host) = (env!("CARGO_PKG_VERSION"), &self.host);
-        let protocol = greeting::own_version();
-        self.lose(format!(
-            "host {host} has mpi-lite of {theirs}, but host {} has version {protocol} (mpi-lite \
-             {own}): install the same one on both, at {}",
-            printable(&here.to_string_lossy()),
-            self.settings.agent.trim_end_matches(" --agent")
-        ));
     }
 
     fn take_frames(&mut self, now: Instant) {
@@ -371,7 +343,7 @@ impl Remote {
             match frames.pop::<Report>() {
                 Ok(Some(report)) => self.hear(report, now),
                 Ok(None) => return,
-                Err(error) => self.lose(format!("host {} sent {error}", self.host)),
+                Err(error) => self.lose(format!("host {} sent {error}", self.way.host())),
             }
         }
     }
@@ -382,10 +354,10 @@ impl Remote {
         }
         match report {
             Report::Ready { version, .. } if version != env!("CARGO_PKG_VERSION") => {
-                self.lose_other_version(&printable(&version));
+                self.lose(self.way.other_version(&printable(&version)));
             }
             Report::Ready { mut known, .. } => {
-                known.client = known.client.filter(|_| !self.has_tunnel());
+                known.client = known.client.filter(|_| !self.way.has_tunnel());
                 self.known = known;
                 self.state = State::Ready;
                 self.reports.push_back(Report::Connected);
@@ -393,7 +365,12 @@ impl Remote {
                 self.ping_at = now + self.silence.period();
             }
             Report::Pong => {}
-            Report::Quiet => self.hear_quiet(now),
+            Report::Quiet => {
+                if self.below.note_done() {
+                    self.be_quiet(now);
+                }
+                self.reports.push_back(Report::Quiet);
+            }
             Report::Below { node, up } => self.below.push(node, up),
             report => self.reports.push_back(report),
         }
@@ -403,13 +380,12 @@ impl Remote {
         let silence = self.silence.look(now).saturating_sub(self.grace());
         let limit = self.silence.limit();
         if self.is_ending && silence >= ENDING_LIMIT {
-            let host = &self.host;
-            return self.lose(format!(
-                "host {host} does not answer; processes may be left there"
-            ));
+            let what = "does not answer; processes may be left there";
+            return self.lose(format!("host {} {what}", self.way.host()));
         }
         if let Some(limit) = limit.filter(|&limit| silence >= limit) {
-            let (host, losses, seconds) = (&self.host, self.losses(), limit.as_secs_f64());
+            let (losses, seconds) = (self.below.losses(), limit.as_secs_f64());
+            let host = self.way.host();
             return self.lose(format!(
                 "host {host}{losses} has given no sign of life for {seconds} s \
                  (MPILITE_SILENT_S); is the network cut, or the host or our process there \
@@ -431,26 +407,31 @@ impl Remote {
         }
     }
 
-    /// One end of the connection is gone: the other follows at once, or does not matter.
-    fn notice_end(&mut self, now: Instant) {
-        if let Some(carrier) = &self.carrier {
-            let wait = if carrier.is_gone() {
-                Duration::ZERO
-            } else {
-                LAST_NEWS
-            };
-            self.gone_at = earlier(self.gone_at, Some(now + wait));
+    /// How much longer the silence of a node may be whose signs of life go through another host: if
+    /// that one is silent, it is the one to name.
+    fn grace(&self) -> Duration {
+        match (self.way.has_tunnel(), self.is_ending) {
+            (false, _) => Duration::ZERO,
+            (true, true) => ENDING_LIMIT / 2,
+            (true, false) => self.silence.period(),
         }
     }
 
     /// The connection is gone.
     fn conclude(&mut self, now: Instant) {
-        self.gone_at = None;
+        self.way.gone_at = None;
         match self.state {
-            State::Connecting(_) if self.has_tunnel() => self.take_detour(),
-            State::Connecting(_) => self.try_again_or_lose(now),
+            State::Connecting(_) if self.way.has_tunnel() => {
+                self.way.take_detour();
+                self.state = State::Waiting(None);
+            }
+            State::Connecting(_) => match self.way.try_again(&mut self.reports, now) {
+                Ok(at) => self.state = State::Waiting(Some(at)),
+                Err(why) => self.lose(why),
+            },
             State::Ready => {
-                let (host, how, losses) = (&self.host, self.how_it_ended(), self.losses());
+                let (how, losses) = (self.way.how_it_ended(), self.below.losses());
+                let host = self.way.host();
                 self.lose(format!("lost host {host} ({how}){losses}; ending the job"));
             }
             State::Quiet(_) => self.over(),
@@ -458,87 +439,19 @@ impl Remote {
         }
     }
 
-    /// ssh did not reach the agent.
-    fn try_again_or_lose(&mut self, now: Instant) {
-        if !self.may_succeed_later(now) {
-            return self.lose(self.why_not_connected());
-        }
-        self.carrier = None;
-        self.state = State::Waiting(Some(now + self.pause()));
-    }
-
-    /// Returns true if ssh has met what may pass. The first time, the user gets a line about a host
-    /// that accepts no connection.
-    fn may_succeed_later(&mut self, now: Instant) -> bool {
-        let complaints = self.fate().map_or(String::new(), Fate::complaints);
-        match ssh::obstacle(&complaints, self.settings.waits_for_names) {
-            Some(Obstacle::Crowd) => self.attempts < ATTEMPTS,
-            Some(Obstacle::NoServer(reason)) => {
-                let may = self.patient_until.is_some_and(|until| now < until);
-                let is_first = self.unreached.replace(reason).is_none();
-                // Where hosts are known to come late, progress is shown instead.
-                if may && is_first && !self.settings.waits_for_names {
-                    self.reports.push_back(Report::Unreached {
-                        reason: reason.to_string(),
-                        patience: self.settings.patience,
-                    });
-                }
-                may
-            }
-            None => false,
-        }
-    }
-
-    /// Before the next attempt; a little different for each node, so that they do not all come
-    /// again at once.
-    fn pause(&self) -> Duration {
-        let different = u64::from(self.ranks.first().copied().unwrap_or_default() % 16) * 10;
-        Duration::from_millis(200 * u64::from(self.attempts.min(10)) + different)
-    }
-
-    fn why_not_connected(&self) -> String {
-        let (fate, settings) = (self.fate(), &self.settings);
-        let what = if fate.is_some_and(Fate::has_no_agent) {
-            let agent = settings.agent.trim_end_matches(" --agent");
-            let advice = "install mpi-lite at the same path on every host";
-            format!("{agent} cannot be executed there ({advice})") + &self.complaint()
-        } else if fate.is_some_and(Fate::has_succeeded) {
-            let advice = "does it run the command that it is given on the host?";
-            let what = "ended with status 0 before mpi-lite started there";
-            format!("{} {what}: {advice}", settings.shown_program()) + &self.complaint()
-        } else {
-            self.how_it_ended()
-        };
-        self.cannot_start(&what)
-    }
-
-    fn cannot_start(&self, why: &str) -> String {
-        format!("cannot start on host {}: {why}", self.host)
-    }
-
-    /// What became of the program that reaches the host, if one does.
-    fn fate(&self) -> Option<&Fate> {
-        self.carrier.as_ref().map(|it| it.fate())
-    }
-
-    /// What became of the way to the host, and the last line of its complaints.
-    fn how_it_ended(&self) -> String {
-        let how = self.carrier.as_ref();
-        let how = how.map_or(String::new(), |it| it.how_it_ended(&self.settings));
-        how + &self.complaint()
-    }
-
-    /// The last line of ssh's complaints, as the end of a line of ours.
-    fn complaint(&self) -> String {
-        self.fate().map_or(String::new(), Fate::complaint)
+    /// All ranks of the node and of those below it ended.
+    fn be_quiet(&mut self, now: Instant) {
+        self.state = State::Quiet(now + FAREWELL);
+        self.way.close_input();
     }
 
     /// Ends the job for what the host has done.
-    fn blame(&mut self, what: &str) {
-        self.lose(format!("host {} {what}; ending the job", self.host));
+    pub fn blame(&mut self, what: &str) {
+        self.lose(format!("host {} {what}; ending the job", self.way.host()));
     }
 
-    fn lose(&mut self, reason: String) {
+    /// Gives the host up for this reason.
+    pub fn lose(&mut self, reason: String) {
         if self.state != State::Over {
             self.reports.push_back(Report::Lost { reason });
             self.over();
@@ -547,8 +460,7 @@ impl Remote {
 
     fn over(&mut self) {
         self.state = State::Over;
-        self.outgoing.clear();
-        self.carrier = None;
+        self.way.close();
     }
 }
 

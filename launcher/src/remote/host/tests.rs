@@ -1,6 +1,7 @@
 //! A host whose agent starts, fails, or falls silent.
 
 use super::*;
+use crate::poll::Interests;
 use crate::wire::MAGIC;
 
 /// A node whose "ssh" is this shell script.
@@ -19,7 +20,7 @@ fn until_ready(remote: &mut Remote) {
     remote.connect(Instant::now());
     while !remote.is_ready() {
         let mut interests = Interests::default();
-        remote.interests(0, &mut interests);
+        remote.way.interests(0, &mut interests);
         interests.wait(None);
         remote.ready(Instant::now());
     }
