@@ -63,8 +63,8 @@ fn trace() -> Trace {
     trace
 }
 
-/// Code that was loaded from a file, and the symbol at an address in it.
-struct Place {
+/// Located that was loaded from a file, and the symbol at an address in it.
+struct Located {
     /// The name of the file as the dynamic linker has it.
     file: String,
     /// Where the file begins in memory.
@@ -74,7 +74,7 @@ struct Place {
 }
 
 /// What the dynamic linker says about an address.
-fn place(address: usize) -> Option<Place> {
+fn place(address: usize) -> Option<Located> {
     let mut info = MaybeUninit::<libc::Dl_info>::uninit();
     // SAFETY: `dladdr` takes any address and writes `info` if it returns another value than 0. The
     // strings belong to loaded files, which stay: code of them is on this stack.
@@ -85,7 +85,7 @@ fn place(address: usize) -> Option<Place> {
         let info = info.assume_init();
         let text = |text: *const libc::c_char| CStr::from_ptr(text).to_string_lossy().into_owned();
         let has_function = !info.dli_sname.is_null() && !info.dli_saddr.is_null();
-        Some(Place {
+        Some(Located {
             file: text(info.dli_fname),
             base: info.dli_fbase.addr(),
             function: has_function.then(|| (text(info.dli_sname), info.dli_saddr.addr())),
@@ -125,7 +125,7 @@ pub fn callers() -> Callers {
         // The call is before the address to which it returns.
         .map(|(address, stack)| (*address, *stack, place(address - 1)))
         .collect();
-    let is_own = |place: &Option<Place>| place.as_ref().map(|place| place.base) == own;
+    let is_own = |place: &Option<Located>| place.as_ref().map(|place| place.base) == own;
     let inner = match begin_inside {
         true => 0,
         false => places
@@ -157,7 +157,7 @@ fn mpi_name(symbol: &str) -> Option<String> {
     name.starts_with("MPI_").then(|| name.to_owned())
 }
 
-fn frame(address: usize, place: &Place) -> Address {
+fn frame(address: usize, place: &Located) -> Address {
     let (function, start) = place.function.clone().unwrap_or_default();
     Address {
         module: path(&place.file),

@@ -48,10 +48,7 @@ pub(crate) struct Common<K: Kept> {
 impl<K: Kept> Common<K> {
     pub(crate) fn new(me: NodeId, config: Config) -> Self {
         let first = config.first_msg_num;
-        let peer = Peer {
-            next_out: first,
-            next_in: first,
-        };
+        let peer = Peer::at(first, first);
         Self {
             me: me.0,
             peers: vec![peer; config.nodes as usize],

@@ -4,10 +4,41 @@
 // Rule P13.
 #[derive(Clone, Copy, Debug, Hash)]
 pub(crate) struct Peer {
+    next_out: u32,
+    next_in: u32,
+}
+
+impl Peer {
+    /// A peer that is known to be at these numbers.
+    pub(crate) fn at(next_out: u32, next_in: u32) -> Self {
+        Self { next_out, next_in }
+    }
+
     /// `msgNum` of the next message to this node.
-    pub(crate) next_out: u32,
+    #[inline]
+    pub(crate) fn next_out(self) -> u32 {
+        self.next_out
+    }
+
     /// `msgNum` of the next message from this node.
-    pub(crate) next_in: u32,
+    #[inline]
+    pub(crate) fn next_in(self) -> u32 {
+        self.next_in
+    }
+
+    /// The number of a message that begins now.
+    #[inline]
+    pub(crate) fn take_out(&mut self) -> u32 {
+        let number = self.next_out;
+        self.next_out = number.wrapping_add(1);
+        number
+    }
+
+    /// The message of this number has had its turn, and so have those before it.
+    #[inline]
+    pub(crate) fn pass_in(&mut self, number: u32) {
+        self.next_in = number.wrapping_add(1);
+    }
 }
 
 #[cfg(test)]

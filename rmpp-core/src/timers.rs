@@ -137,8 +137,7 @@ pub(crate) struct Timeouts {
     max_ns: u64,
     restart_ns: u64,
     rng: Rng,
-    /// When this node last woke up from a pause: earlier packets measure no round trip.
-    pub(crate) awake_since: Instant,
+    awake_since: Instant,
     /// The part of an eighth by which waits are longer now, in 2^-32.
     spread: u32,
 }
@@ -157,6 +156,17 @@ impl Timeouts {
         };
         timeouts.spread_anew();
         timeouts
+    }
+
+    /// This node has just woken up from a pause.
+    pub(crate) fn note_wake(&mut self, now: Instant) {
+        self.awake_since = now;
+    }
+
+    /// When this node last woke up from a pause: earlier packets measure no round trip.
+    #[inline]
+    pub(crate) fn awake_since(&self) -> Instant {
+        self.awake_since
     }
 
     /// From now on waits are longer by another part. Once for each time that something is due:

@@ -43,18 +43,12 @@ const VALUES: &[(&str, &str)] = &[
         "what a pass returns",
     ),
     ("mpi-lite Label", "context, source and tag of a pattern"),
+    ("rmpp-core Key", "a position and its tenant"),
+    ("rmpp-core Packet", "what a datagram begins with"),
 ];
 
 /// Above the goal today. These bounds only go down.
-const ABOVE: &[(&str, usize)] = &[
-    ("rmpp-core Packet", 4),
-    ("rmpp-core Key", 2),
-    ("rmpp-core Peer", 2),
-    ("rmpp-core Run", 1),
-    ("rmpp-core Timeouts", 1),
-    ("rmpp-core IncomingMessages", 1),
-    ("rmpp-core OutgoingMessages", 1),
-];
+const ABOVE: &[(&str, usize)] = &[];
 
 const BOUNDS: Bounds<'_> = Bounds {
     what: "fields open to other files",

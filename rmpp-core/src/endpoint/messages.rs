@@ -9,12 +9,17 @@ use crate::incoming::Awaited;
 use crate::time::Instant;
 
 /// The messages that a node sends, from [`Endpoint::send`] on; made by [`Endpoint::outgoing`].
-pub struct OutgoingMessages<'a, Out = (), In = ()>(pub(super) &'a mut Endpoint<Out, In>);
+pub struct OutgoingMessages<'a, Out = (), In = ()>(&'a mut Endpoint<Out, In>);
 
 /// The messages that a node receives, from their first packet on; made by [`Endpoint::incoming`].
-pub struct IncomingMessages<'a, Out = (), In = ()>(pub(super) &'a mut Endpoint<Out, In>);
+pub struct IncomingMessages<'a, Out = (), In = ()>(&'a mut Endpoint<Out, In>);
 
 impl<'a, Out, In> OutgoingMessages<'a, Out, In> {
+    #[inline]
+    pub(super) fn of(endpoint: &'a mut Endpoint<Out, In>) -> Self {
+        Self(endpoint)
+    }
+
     /// The value kept with a message that has not ended.
     #[inline]
     #[must_use]
@@ -58,6 +63,11 @@ impl<'a, Out, In> OutgoingMessages<'a, Out, In> {
 }
 
 impl<'a, Out, In> IncomingMessages<'a, Out, In> {
+    #[inline]
+    pub(super) fn of(endpoint: &'a mut Endpoint<Out, In>) -> Self {
+        Self(endpoint)
+    }
+
     /// Says where an announced message lands, and what is to be kept with it. As long as this is
     /// not called the message is held: neither CTS nor MSGEND goes out. One that came early can
     /// only land [`Landing::Later`]. A message that is gone (aborted, peer lost) or has landed

@@ -124,9 +124,10 @@ impl<Out, In> Endpoint<Out, In> {
         let coalesces = self.common.caps().has(Caps::COALESCE);
         let payload_bytes = |header: &Header| validate::payload_bytes(header, packet_bytes);
         let packet = Packet::cut((head, bytes), coalesces, payload_bytes);
-        let mut packet = packet.unwrap_or_else(|| Packet::none(head, bytes));
+        let packet = packet.unwrap_or_else(|| Packet::none(head, bytes));
         if packet.header_bytes() > FAST_HEADER_BYTES && self.common.has(Bug::CutBeforeWords) {
-            packet.head = &head[..FAST_HEADER_BYTES];
+            let head = &head[..FAST_HEADER_BYTES];
+            return Packet { head, ..packet };
         }
         packet
     }
@@ -297,14 +298,14 @@ impl<Out, In> Endpoint<Out, In> {
     #[inline]
     #[must_use]
     pub fn outgoing(&mut self) -> OutgoingMessages<'_, Out, In> {
-        OutgoingMessages(self)
+        OutgoingMessages::of(self)
     }
 
     /// The messages that this node receives, by their ids.
     #[inline]
     #[must_use]
     pub fn incoming(&mut self) -> IncomingMessages<'_, Out, In> {
-        IncomingMessages(self)
+        IncomingMessages::of(self)
     }
 
     /// Notices that this node slept: longer than until its next timer.
@@ -327,7 +328,7 @@ impl<Out, In> Endpoint<Out, In> {
     // Rule T.
     #[cold]
     fn note_pause(&mut self, slept_ns: u64, now: Instant) {
-        self.common.timeouts_mut().awake_since = now;
+        self.common.timeouts_mut().note_wake(now);
         if slept_ns > self.lost_after_ns / 2 && !self.common.has(Bug::BlamePeersForPause) {
             self.common.counts().own_pauses += 1;
             self.sender.start_timers_anew(&mut self.common);

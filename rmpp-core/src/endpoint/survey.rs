@@ -7,6 +7,7 @@ use super::Endpoint;
 use crate::config::Config;
 use crate::counters::Counters;
 use crate::ids::{NodeId, OutgoingId};
+use crate::peer::Peer;
 use crate::schedule::Schedule;
 use crate::slab::Slab;
 use crate::table::Table;
@@ -52,7 +53,7 @@ impl<Out, In> Endpoint<Out, In> {
                 .common
                 .all_numbers()
                 .iter()
-                .fold(0, |d, p| mix(mix(d, p.next_out), p.next_in)),
+                .fold(0, |d, p| mix(mix(d, p.next_out()), p.next_in())),
         }
     }
 
@@ -101,7 +102,7 @@ impl<Out, In> Endpoint<Out, In> {
     #[must_use]
     pub fn numbers(&self, peer: NodeId) -> (u32, u32) {
         let peer = self.common.numbers(peer.0);
-        (peer.next_out, peer.next_in)
+        (peer.next_out(), peer.next_in())
     }
 
     /// The names of all outgoing messages that have not ended.
@@ -117,8 +118,7 @@ impl<Out, In> Endpoint<Out, In> {
 
     /// Puts the given numbers in the place of those kept for `peer`, to test the wrap.
     pub fn set_numbers(&mut self, peer: NodeId, (next_out, next_in): (u32, u32)) {
-        let peer = self.common.numbers_mut(peer.0);
-        (peer.next_out, peer.next_in) = (next_out, next_in);
+        *self.common.numbers_mut(peer.0) = Peer::at(next_out, next_in);
     }
 }
 

@@ -51,7 +51,7 @@ impl<K: Kept> Receiver<K> {
     pub(crate) fn hear_data(&mut self, common: &mut Common<K>, header: &Header) -> Placed {
         let Some(index) = self.store.known(header)? else {
             let is_within_burst = common.caps().has(Caps::SNAK) && header.kind == Kind::Data;
-            if is_within_burst && precedes(header.msg_num, common.numbers(header.src).next_in) {
+            if is_within_burst && precedes(header.msg_num, common.numbers(header.src).next_in()) {
                 // The packet that ends its burst is answered.
                 return Ok(Placement::None);
             }

@@ -35,7 +35,7 @@ impl<K: Kept> Store<K> {
         header: &Header,
     ) -> Heard<Option<u32>> {
         let known = self.known(header);
-        let is_due = header.msg_num == common.numbers(header.src).next_in;
+        let is_due = header.msg_num == common.numbers(header.src).next_in();
         if known == Err(Dropped::Mismatch)
             && is_due
             && let Some(index) = self.at.get(header.src, header.msg_id)
@@ -129,7 +129,7 @@ impl<K: Kept> Store<K> {
     pub(super) fn acceptable(&self, common: &Common<K>, from: u32) -> u32 {
         match self.from.unconfirmed(from) {
             Some(index) if !common.has(Bug::AckPassesHeld) => self.messages[index].msg_num,
-            _ => common.numbers(from).next_in,
+            _ => common.numbers(from).next_in(),
         }
     }
 
@@ -138,7 +138,7 @@ impl<K: Kept> Store<K> {
     pub(super) fn accepted_ahead(&self, common: &Common<K>, from: u32) -> Bits {
         let ack = self.acceptable(common, from);
         let mut bits = Bits::NONE;
-        let announced = common.numbers(from).next_in.wrapping_sub(ack).min(WINDOW);
+        let announced = common.numbers(from).next_in().wrapping_sub(ack).min(WINDOW);
         // The first one is being received, or it is held and that is not confirmed.
         let first = self.from.unconfirmed(from);
         let is_held = first.is_some_and(|index| self.messages[index].state == State::Held);

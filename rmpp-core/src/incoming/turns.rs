@@ -73,7 +73,7 @@ impl<K: Kept> Store<K> {
     }
 
     pub(super) fn consume_number(&mut self, common: &mut Common<K>, header: &Header) {
-        common.numbers_mut(header.src).next_in = header.msg_num.wrapping_add(1);
+        common.numbers_mut(header.src).pass_in(header.msg_num);
         self.take_turns(common, header.src);
     }
 
@@ -81,7 +81,7 @@ impl<K: Kept> Store<K> {
     /// gone: it is answered, and nothing is created. A later number must wait for those before it.
     // Rule A. Rule P10.
     pub(super) fn turn_of(&mut self, common: &mut Common<K>, header: &Header) -> Turn {
-        let due = common.numbers(header.src).next_in;
+        let due = common.numbers(header.src).next_in();
         if header.msg_num == due || common.has(Bug::AcceptAnyNumber) {
             return Turn::Now;
         }
@@ -101,7 +101,7 @@ impl<K: Kept> Store<K> {
     /// A first packet ahead of its turn: kept if it is not too far ahead.
     // Rule O.
     pub(super) fn keep_early(&mut self, common: &mut Common<K>, header: &Header) -> Placed {
-        let due = common.numbers(header.src).next_in;
+        let due = common.numbers(header.src).next_in();
         let is_near = header.msg_num.wrapping_sub(due) < EARLY_WINDOW;
         if !is_near || !common.caps().has(Caps::OOO) {
             self.from.tell_gap(common, header.src);
@@ -134,7 +134,7 @@ impl<K: Kept> Store<K> {
     pub(super) fn take_turns(&mut self, common: &mut Common<K>, from: u32) {
         let mut last = None;
         loop {
-            let due = common.numbers(from).next_in;
+            let due = common.numbers(from).next_in();
             let mut at = self.from.first_early(from);
             while at.is_some_and(|index| self.messages[index].msg_num != due) {
                 at = at.and_then(|index| List::after(&self.messages, index));
@@ -147,7 +147,7 @@ impl<K: Kept> Store<K> {
             self.messages[index].in_vain = true;
             self.unlist(index);
             self.list(common, index, Listed::Unconfirmed);
-            common.numbers_mut(from).next_in = due.wrapping_add(1);
+            common.numbers_mut(from).pass_in(due);
             common.raise(Event::Due {
                 message: IncomingId(self.messages.key(index)),
                 from: NodeId(from),

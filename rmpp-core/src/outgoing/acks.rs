@@ -37,7 +37,7 @@ impl<K: Kept> Sender<K> {
     ) {
         let path = &mut self.queues.to[from as usize];
         if header.ack != path.acked {
-            if precedes(common.numbers(from).next_out, header.ack) {
+            if precedes(common.numbers(from).next_out(), header.ack) {
                 common.counts().acks_beyond += 1;
                 return;
             }

@@ -271,9 +271,7 @@ impl<K: Kept> Sender<K> {
         to: u32,
         message: Message<K::Out>,
     ) -> OutgoingId {
-        let peer = common.numbers_mut(to);
-        let msg_num = peer.next_out;
-        peer.next_out = msg_num.wrapping_add(1);
+        let msg_num = common.numbers_mut(to).take_out();
         common.counts().messages_sent += 1;
         let msg_id = self.queues.take_msg_id();
         let charge = common.config().charge_of(message.len);

@@ -115,7 +115,7 @@ impl ToPeer {
     /// them is the estimate.
     // Rule T.
     pub(super) fn note_round_trip(&mut self, timeouts: &Timeouts, timing: Timing, now: Instant) {
-        if timing.begins_before(timeouts.awake_since) {
+        if timing.begins_before(timeouts.awake_since()) {
             return;
         }
         let is_known = self.round_trip.mean_ns().is_some();

@@ -9,7 +9,7 @@ pub(super) const SEQ: core::ops::Range<usize> = 16..20;
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
     /// The decoded header of the first packet.
-    pub(crate) header: Header,
+    header: Header,
     /// Its bytes as received.
     bytes: [u8; FAST_HEADER_BYTES],
     header_bytes: usize,

@@ -17,20 +17,20 @@ use crate::transport::Token;
 #[derive(Debug)]
 struct Withdrawal {
     token: Token,
-    stage: Stage,
+    awaits: Awaits,
     /// The error of the send once it is withdrawn; without one it is cancelled.
     why: Option<Error>,
 }
 
-/// How far it is.
+/// What it waits for, once the receiver is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
-    /// The receiver was asked.
-    Asked,
-    /// The receiver was asked, and meanwhile the transport has finished.
-    AskedAndSent,
-    /// The receiver has dropped the message; the transport is still to finish.
-    Granted,
+enum Awaits {
+    /// The receiver's answer, and that the transport has finished.
+    Both,
+    /// The receiver's answer.
+    Answer,
+    /// That the transport has finished: the receiver has dropped the message.
+    Transport,
 }
 
 /// What follows for a send.
@@ -64,8 +64,8 @@ impl Withdrawals {
     pub(super) fn enter(&mut self, token: Token, why: Option<Error>) -> bool {
         let is_new = self.place(token).is_none();
         if is_new {
-            let stage = Stage::Asked;
-            self.0.push(Withdrawal { token, stage, why });
+            let awaits = Awaits::Both;
+            self.0.push(Withdrawal { token, awaits, why });
         }
         is_new
     }
@@ -80,12 +80,12 @@ impl Withdrawals {
         let Some(place) = self.place(token) else {
             return Verdict::Complete;
         };
-        match self.0[place].stage {
-            Stage::Asked | Stage::AskedAndSent => {
-                self.0[place].stage = Stage::AskedAndSent;
+        match self.0[place].awaits {
+            Awaits::Both | Awaits::Answer => {
+                self.0[place].awaits = Awaits::Answer;
                 Verdict::Pending
             }
-            Stage::Granted => self.end(place),
+            Awaits::Transport => self.end(place),
         }
     }
 
@@ -94,22 +94,22 @@ impl Withdrawals {
         let Some(place) = self.place(token) else {
             return Verdict::Pending;
         };
-        match (self.0[place].stage, is_dropped) {
-            (Stage::Asked, true) => {
-                self.0[place].stage = Stage::Granted;
+        match (self.0[place].awaits, is_dropped) {
+            (Awaits::Both, true) => {
+                self.0[place].awaits = Awaits::Transport;
                 Verdict::Pending
             }
-            (Stage::Asked, false) => {
+            (Awaits::Both, false) => {
                 self.forget(token);
                 Verdict::Pending
             }
-            (Stage::AskedAndSent, true) => self.end(place),
-            (Stage::AskedAndSent, false) => {
+            (Awaits::Answer, true) => self.end(place),
+            (Awaits::Answer, false) => {
                 self.forget(token);
                 Verdict::Complete
             }
             // It has answered before.
-            (Stage::Granted, _) => Verdict::Pending,
+            (Awaits::Transport, _) => Verdict::Pending,
         }
     }
 
@@ -124,7 +124,7 @@ impl Withdrawals {
     /// The sends of which only the answer is missing.
     pub(super) fn unanswered(&self) -> impl Iterator<Item = Token> {
         let unanswered = self.0.iter();
-        let unanswered = unanswered.filter(|asked| asked.stage == Stage::AskedAndSent);
+        let unanswered = unanswered.filter(|asked| asked.awaits == Awaits::Answer);
         unanswered.map(|asked| asked.token)
     }
 }
