@@ -19,8 +19,8 @@ use crate::data::Buffer;
 use crate::engine::envelope::RANK_BITS;
 use crate::engine::matching::Pattern;
 use crate::engine::{
-    Calls, Completion, Job, OpenPort, Plan, ReceivePlan, Recipe, Request, SendPlan, Submissions,
-    Submitted, TaskCall, TaskId, Work,
+    Calls, Completion, Job, OpenPort, Plan, Purpose, ReceivePlan, Recipe, Request, SendPlan,
+    Submissions, Submitted, TaskId, Work,
 };
 use crate::error::{Error, Result};
 use crate::ids::{Context, Mode, TagSelector};
@@ -283,7 +283,7 @@ impl Communicator {
             let job = Job {
                 context: self.context(),
                 calls_program,
-                call: TaskCall {
+                purpose: Purpose::Collective {
                     tag: call.tag(),
                     number: name.1,
                 },

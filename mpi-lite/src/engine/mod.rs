@@ -34,8 +34,8 @@ pub use report::{CollectiveLeft, Leftovers, MessageLeft};
 pub use report::{NameOfTag, Program, Subject};
 pub use requests::{Array, Completion, PartitionedReceive, PartitionedSend, Request, Status};
 pub use tasks::{
-    Job, Make, Message, Outcome, Plan, ReceivePlan, Recipe, SendPlan, Submissions, Submitted,
-    TaskCall, TaskId, Work,
+    Job, Make, Message, Outcome, Plan, Purpose, ReceivePlan, Recipe, SendPlan, Submissions,
+    Submitted, TaskId, Work,
 };
 pub use waiting::WaitPolicy;
 use waiting::{Guard, Lock};

@@ -6,7 +6,7 @@ use crate::data::Area;
 use crate::engine::Engine;
 use crate::engine::blocking::room::send_with_room;
 use crate::engine::requests::{Operation, Request};
-use crate::engine::tasks::{Job, Submissions, TaskCall, TaskId, Tasks};
+use crate::engine::tasks::{Job, Purpose, Submissions, TaskId, Tasks};
 use crate::error::Result;
 
 impl Tasks {
@@ -51,7 +51,7 @@ impl Engine {
         let job = Job {
             context: recipe.context,
             calls_program: recipe.calls_program,
-            call: TaskCall {
+            purpose: Purpose::Collective {
                 tag: recipe.tag,
                 number: 0,
             },

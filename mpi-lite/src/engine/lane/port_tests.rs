@@ -5,6 +5,7 @@
 
 mod program_tests;
 mod rule_tests;
+mod service_tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -15,7 +15,7 @@ use crate::engine::lane::View;
 use crate::engine::outbox::Sending;
 use crate::engine::report::waits::{Describe, Subject, Waits};
 use crate::engine::requests::{Operation as Pending, Partitioned, Request};
-use crate::engine::tasks::Tasks;
+use crate::engine::tasks::{Purpose, Tasks};
 use crate::ids::{Context, ContextKind, PeerId};
 
 /// The part of an envelope's source that is the rank.
@@ -137,8 +137,12 @@ impl<'a> Description<'a> {
         if let Some((envelope, len)) = self.view.incoming(request) {
             return Operation::Incoming(self.held((&envelope, len), false));
         }
-        if let Some(call) = self.tasks.call_of(request) {
-            let (name, root) = self.waits.collective(call.tag);
+        if let Some(purpose) = self.tasks.purpose_of(request) {
+            let (tag, number) = match purpose {
+                Purpose::Collective { tag, number } => (tag, number),
+                Purpose::Other(words) => return Operation::Other(words.into()),
+            };
+            let (name, root) = self.waits.collective(tag);
             let Some(context) = requests.get(request).and_then(Pending::context) else {
                 return Operation::Other(name);
             };
@@ -146,7 +150,7 @@ impl<'a> Description<'a> {
                 context: context.point_to_point().0,
                 name,
                 root,
-                number: call.number,
+                number,
                 is_blocking: false,
             };
         }

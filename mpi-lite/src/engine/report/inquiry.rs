@@ -108,7 +108,7 @@ impl Inquiry {
 
     /// Reports that the program is blocked, or no longer.
     fn tell(&mut self, report: Report<'_>, now: Instant) {
-        let since = report.waits().since();
+        let since = report.blocked_since();
         if self.reported.is_some() && self.reported != since && self.launcher.resumed() {
             self.reported = None;
         }
@@ -125,7 +125,7 @@ impl Inquiry {
         match self.launcher.take() {
             Asked::Question(question) => {
                 report.ask(question);
-                let is_blocked = report.waits().since().is_some();
+                let is_blocked = report.blocked_since().is_some();
                 let until = now.plus(match is_blocked {
                     true => WINDOW_OF_BLOCKED,
                     false => WINDOW,

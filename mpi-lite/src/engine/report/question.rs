@@ -50,6 +50,14 @@ impl<'a> Report<'a> {
         self.engine.waiting.waits()
     }
 
+    /// Since when the program is blocked, if it is. It is not while a call of a task goes on beside
+    /// it, such as the read of a file: nobody else has to do anything then.
+    pub(crate) fn blocked_since(self) -> Option<Instant> {
+        let waiting = &self.engine.waiting;
+        let since = waiting.waits().since();
+        since.filter(|_| !waiting.tasks().has_calls())
+    }
+
     pub(crate) fn now(self) -> Instant {
         self.engine.now()
     }

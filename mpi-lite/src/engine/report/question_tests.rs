@@ -20,7 +20,10 @@ use crate::engine::report::inquiry::Launcher;
 use crate::engine::report::waits::Subject;
 use crate::engine::waiting::Ticker;
 use crate::engine::waiting::doorbell;
-use crate::engine::{Engine, Lane, OpenPort, ReceivePlan, SendPlan, WaitPolicy};
+use crate::engine::{
+    Engine, Job, Lane, OpenPort, Purpose, ReceivePlan, SendPlan, Submissions, WaitPolicy,
+};
+use crate::error::Cause;
 use crate::ids::{Context, Mode, PeerId};
 use crate::transport::{Link, Links, Loopback};
 
@@ -172,6 +175,37 @@ fn a_send_that_nobody_receives_is_what_its_thread_waits_for() {
         kind: MessageKind::Ordinary,
     };
     assert_eq!(thread.operations, [sent]);
+}
+
+/// Nobody else has to do anything for it, so the job does not hang.
+#[test]
+fn a_rank_that_waits_for_the_call_of_a_task_says_so_and_is_not_blocked() {
+    let (engine, _port) = engine_with(WaitPolicy::BLOCKING);
+    let (lets_go, held) = channel::<()>();
+    let submissions = Submissions::default();
+    let its = submissions.clone();
+    let call = move || held.recv().map_err(|_| Cause::Argument("nobody").into());
+    let job = Job {
+        context: Context::WORLD,
+        calls_program: false,
+        purpose: Purpose::Other("the read of a file"),
+        submissions,
+        work: Box::pin(async move { its.call(call).await }),
+    };
+    let (request, _) = engine.enter_task(job, None);
+    engine.run_tasks();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let ended = engine.wait(Some(request));
+            assert!(ended.is_ok_and(|ended| ended.error.is_none()));
+        });
+        let state = answers_of(&engine, 1);
+        let words = Operation::Other("the read of a file".into());
+        assert_eq!(state.threads[0].operations, [words]);
+        assert!(engine.waiting.waits().since().is_some());
+        assert_eq!(engine.report().blocked_since(), None);
+        assert!(lets_go.send(()).is_ok());
+    });
 }
 
 #[test]

@@ -50,7 +50,7 @@ struct Task {
     /// The request of the program.
     request: Request,
     calls_program: bool,
-    call: TaskCall,
+    purpose: Purpose,
     /// Of the communicator.
     context: Context,
     serial: u64,
@@ -60,6 +60,16 @@ struct Task {
     is_looking: bool,
     /// The task that begins when this one has ended.
     follower: Option<u32>,
+}
+
+impl Task {
+    /// Tells who observes collectives that one begins or ends.
+    fn tell(&self, lane: &Lane, is_end: bool) {
+        if let Purpose::Collective { tag, .. } = self.purpose {
+            let watch = lane.view().watch();
+            watch.note_collective(is_end, tag, self.context);
+        }
+    }
 }
 
 #[derive(Default)]
@@ -77,6 +87,8 @@ struct Book {
 pub(crate) struct Tasks {
     book: Mutex<Book>,
     calls: Calls,
+    /// Each call that has not returned has a clone.
+    calls_under_way: Arc<()>,
     /// Tells the engine that a call of this task has returned.
     has_called: HasCalled,
     /// A task may be able to go on, or waits for a condition. Read without the lock. A thread that
@@ -150,9 +162,7 @@ impl Book {
         let task = self.tasks.get_mut(number).expect("it has not ended");
         match core::mem::replace(&mut task.stage, Stage::Polled) {
             Stage::New(work) => {
-                lane.view()
-                    .watch()
-                    .note_collective(false, task.call.tag, task.context);
+                task.tell(lane, false);
                 Some(work)
             }
             Stage::Waiting(work) => {
@@ -175,9 +185,7 @@ impl Book {
             }
             Stage::Ended(result) => {
                 let (request, follower) = (task.request, task.follower);
-                lane.view()
-                    .watch()
-                    .note_collective(true, task.call.tag, task.context);
+                task.tell(lane, true);
                 self.tasks.discard(number);
                 lane.requests_mut()
                     .finish(request, Status::EMPTY, result.err());
@@ -196,6 +204,7 @@ impl Tasks {
         Self {
             book: Mutex::default(),
             calls: Calls::default(),
+            calls_under_way: Arc::default(),
             has_called,
             needs_look: AtomicBool::new(false),
         }
@@ -222,6 +231,11 @@ impl Tasks {
         }
     }
 
+    /// Returns true if a task waits for a call on another thread.
+    pub(crate) fn has_calls(&self) -> bool {
+        Arc::strong_count(&self.calls_under_way) > 1
+    }
+
     /// Ends the threads that make calls, once their calls have returned.
     pub(crate) fn end_calls(&self) {
         self.calls.end();
@@ -237,7 +251,7 @@ impl Tasks {
             submissions: job.submissions,
             request,
             calls_program: job.calls_program,
-            call: job.call,
+            purpose: job.purpose,
             context: job.context,
             serial,
             is_due: false,
@@ -258,11 +272,11 @@ impl Tasks {
         TaskId { number, serial }
     }
 
-    /// The collective for which the program has this request.
-    pub(crate) fn call_of(&self, request: Request) -> Option<TaskCall> {
+    /// What this request of the program is for, if it is that of a task.
+    pub(crate) fn purpose_of(&self, request: Request) -> Option<Purpose> {
         let book = self.book.lock();
         let found = book.tasks.iter().find(|(_, task)| task.request == request);
-        found.map(|(_, task)| task.call)
+        found.map(|(_, task)| task.purpose)
     }
 
     /// Makes this thread poll, unless another one does. Returns true if it polls.
@@ -318,13 +332,18 @@ impl Tasks {
     }
 }
 
-/// The collective that a task carries out.
+/// What a task is for, as a report tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TaskCall {
-    /// The tag of its messages, which names it.
-    pub tag: i32,
-    /// Its number among the nonblocking collectives of its communicator; 0 of a persistent one.
-    pub number: u32,
+pub enum Purpose {
+    /// A collective.
+    Collective {
+        /// The tag of its messages, which names it.
+        tag: i32,
+        /// Its number among the nonblocking collectives of its communicator; 0 of a persistent one.
+        number: u32,
+    },
+    /// Something else. These words follow "waits for".
+    Other(&'static str),
 }
 
 /// A task to be started.
@@ -333,8 +352,8 @@ pub struct Job {
     pub context: Context,
     /// It may call functions of the program.
     pub calls_program: bool,
-    /// The collective that it is.
-    pub call: TaskCall,
+    /// What it is for.
+    pub purpose: Purpose,
     /// Where its future submits operations.
     pub submissions: Submissions,
     /// The future itself.
@@ -380,8 +399,10 @@ impl Carry for Carrier<'_> {
 
     fn call(&mut self, call: Call) -> Result<()> {
         let (task, has_called) = (self.task, Arc::clone(&self.tasks.has_called));
+        let under_way = Arc::clone(&self.tasks.calls_under_way);
         let call = move || {
             call();
+            drop(under_way);
             has_called(task);
         };
         let started = self.tasks.calls.run(Box::new(call));

@@ -9,6 +9,6 @@ mod runner;
 mod tests;
 
 pub(super) use book::Tasks;
-pub use book::{Job, TaskCall, TaskId};
+pub use book::{Job, Purpose, TaskId};
 pub use outcome::Outcome;
 pub use plan::{Make, Message, Plan, ReceivePlan, Recipe, SendPlan, Submissions, Submitted, Work};

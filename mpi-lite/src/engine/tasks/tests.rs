@@ -35,7 +35,7 @@ fn job(
     Job {
         context: Context::WORLD,
         calls_program,
-        call: TaskCall { tag: 1, number: 1 },
+        purpose: Purpose::Collective { tag: 1, number: 1 },
         submissions,
         work: Box::pin(work),
     }
