@@ -29,6 +29,9 @@ rmpp_core::tally! {
         pub unexpected_room_bytes: Peak,
         /// The most that copies of sends took of their budget; each counts 320 bytes more.
         pub copies_peak_bytes: Peak,
+        /// Bodies of one-sided operations that were dropped, since their sender had announced more
+        /// than 65,536 that were still to come.
+        pub refused_bodies: u64,
         /// Times a waiting thread went to sleep.
         pub sleeps: u64,
     }

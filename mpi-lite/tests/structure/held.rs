@@ -1,6 +1,6 @@
 //! Where the engine lends memory to a link without a lifetime. Decision 0056.
 
-use crate::source::files_of;
+use crate::source::all_files;
 
 /// The only files that call `Span::held`.
 const LENDERS: [&str; 5] = [
@@ -13,17 +13,7 @@ const LENDERS: [&str; 5] = [
 
 #[test]
 fn memory_is_lent_without_a_lifetime_in_the_listed_files_only() {
-    let folders = [
-        "boot",
-        "coll",
-        "comm",
-        "data",
-        "engine",
-        "node",
-        "transport",
-        "world",
-    ];
-    let files = files_of(&folders);
+    let files = all_files();
     let lends = |(file, text): &(String, String)| text.contains("Span::held").then(|| file.clone());
     let mut found: Vec<String> = files.iter().filter_map(lends).collect();
     found.sort_unstable();

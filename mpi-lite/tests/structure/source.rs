@@ -42,6 +42,15 @@ pub(crate) fn files_of(folders: &[&str]) -> Vec<(String, String)> {
     files_below("src", folders)
 }
 
+/// The same of all of `src`.
+pub(crate) fn all_files() -> Vec<(String, String)> {
+    let from_src = |(file, text): (String, String)| (file["src/".len()..].to_owned(), text);
+    files_below("", &["src"])
+        .into_iter()
+        .map(from_src)
+        .collect()
+}
+
 /// The same of the folders below `root`, which is named from this crate on.
 pub(crate) fn files_below(root: &str, folders: &[&str]) -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(root);

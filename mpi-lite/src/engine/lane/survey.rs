@@ -71,6 +71,7 @@ impl Lane {
         let mut messages = Messages {
             messages_received: self.parts.received,
             bytes_received: self.parts.bytes_received,
+            refused_bodies: self.parts.ports.refused_bodies(),
             sleeps: self.waiters.sleeps(),
             ..Messages::default()
         };

@@ -218,6 +218,11 @@ impl Door {
         None
     }
 
+    /// Bodies that were refused so far.
+    pub(super) fn refused(&self) -> u64 {
+        self.refused
+    }
+
     /// Nothing more comes of a peer. What has come of it is still served.
     pub(super) fn lose(&mut self, peer: PeerId) {
         self.visitors.remove(&peer);
@@ -382,7 +387,7 @@ mod tests {
             door.note_head(came);
             assert!(serve(&mut door, Some(Area::EMPTY)).is_none());
         }
-        assert_eq!(door.refused, 1);
+        assert_eq!(door.refused(), 1);
         assert!(matches!(body(&mut door, most), Comer::Nonsense));
         assert!(matches!(body(&mut door, 0), Comer::Body(..)));
     }

@@ -75,6 +75,11 @@ impl Ports {
         self.table.members(context)
     }
 
+    /// Bodies that were dropped, since their sender had announced too many.
+    pub(super) fn refused_bodies(&self) -> u64 {
+        self.door.refused()
+    }
+
     /// The contexts of at most `most` communicators, the oldest first.
     pub(super) fn contexts(&self, most: usize) -> Vec<Context> {
         self.table.contexts(most)
