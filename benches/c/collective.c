@@ -1,7 +1,10 @@
-/* What collective operations take, in microseconds: mpirun -n N collective [BYTES OPERATION...]
+/* What collective operations take, in microseconds:
+ * mpirun -n N collective [BYTES [touched] OPERATION...]
  *
- * BYTES is what a rank gives, in alltoall and allgather per pair of ranks; without words a barrier
- * and an allreduce of 8 bytes are measured. Prints "OPERATION: MICROSECONDS" for each.
+ * BYTES is what a rank gives, in alltoall, allgather and reduce_scatter per pair of ranks; without
+ * words a barrier and an allreduce of 8 bytes are measured. After the word "touched" each rank
+ * writes all that it gives before each operation, and reads all that it has got after it. Prints
+ * "OPERATION: MICROSECONDS" for each.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -10,12 +13,14 @@
 
 #include "middle.h"
 
-enum { BATCHES = 7, FEW_BATCHES = 3, MOST = 1 << 17 };
+enum { BATCHES = 5, FEW_BATCHES = 3, MOST = 1 << 17 };
 /* Long enough for a clock, short enough where a barrier takes a tenth of a second. */
 #define BATCH_S 0.03
 
 static int rank, size, bytes, count;
 static double *in, *out;
+static int is_touched;
+static volatile double seen;
 
 static void barrier(void)
 {
@@ -56,6 +61,11 @@ static void scan(void)
     MPI_Scan(in, out, count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 }
 
+static void reduce_scatter(void)
+{
+    MPI_Reduce_scatter_block(in, out, count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+
 static void gather(void)
 {
     MPI_Gather(in, count, MPI_DOUBLE, out, count, MPI_DOUBLE, 0, MPI_COMM_WORLD);
@@ -74,33 +84,64 @@ static void split(void)
     MPI_Comm_free(&part);
 }
 
-static const struct {
+struct operation {
     const char *name;
     void (*run)(void);
-} operations[] = {
-    { "barrier", barrier },     { "bcast", bcast },         { "reduce", reduce },
-    { "allreduce", allreduce }, { "allgather", allgather }, { "alltoall", alltoall },
-    { "scan", scan },           { "gather", gather },       { "scatter", scatter },
-    { "split", split },
+    /* It has an element for each rank in one of its buffers. */
+    int is_for_each;
+};
+
+static const struct operation operations[] = {
+    { "barrier", barrier, 0 },     { "bcast", bcast, 0 },
+    { "reduce", reduce, 0 },       { "allreduce", allreduce, 0 },
+    { "allgather", allgather, 1 }, { "alltoall", alltoall, 1 },
+    { "scan", scan, 0 },           { "gather", gather, 1 },
+    { "scatter", scatter, 1 },     { "reduce_scatter", reduce_scatter, 1 },
+    { "split", split, 0 },
 };
 enum { OPERATIONS = sizeof operations / sizeof operations[0] };
 
-static double batch(void (*operation)(void), int times)
+static void write_all(size_t number)
 {
+    size_t i;
+
+    for (i = 0; i < number; i++)
+        in[i] = 1;
+}
+
+/* A broadcast brings its data to where others have what they give. */
+static void read_all(size_t number)
+{
+    double sum = 0;
+    size_t i;
+
+    for (i = 0; i < number; i++)
+        sum += in[i] + out[i];
+    seen = sum;
+}
+
+static double batch(const struct operation *operation, int times)
+{
+    size_t number = (size_t)count * (operation->is_for_each ? size : 1);
     double start;
     int i;
 
     MPI_Barrier(MPI_COMM_WORLD);
     start = MPI_Wtime();
-    for (i = 0; i < times; i++)
-        operation();
+    for (i = 0; i < times; i++) {
+        if (is_touched)
+            write_all(number);
+        operation->run();
+        if (is_touched)
+            read_all(number);
+    }
     /* A root may be far ahead of the others: the work is done when all have done it. */
     MPI_Barrier(MPI_COMM_WORLD);
     return MPI_Wtime() - start;
 }
 
 /* How many make a batch; rank 0's clock counts. Warms up by the way. */
-static int count_of_batch(void (*operation)(void), double *seconds)
+static int count_of_batch(const struct operation *operation, double *seconds)
 {
     int times = 1, is_enough;
 
@@ -113,7 +154,7 @@ static int count_of_batch(void (*operation)(void), double *seconds)
     }
 }
 
-static void measure(const char *name, void (*operation)(void))
+static void measure(const struct operation *operation)
 {
     double first, seconds[BATCHES];
     int times = count_of_batch(operation, &first), batches, i;
@@ -123,7 +164,7 @@ static void measure(const char *name, void (*operation)(void))
     for (i = 0; i < batches; i++)
         seconds[i] = batch(operation, times);
     if (rank == 0) {
-        printf("%s: %.4f\n", name, median(seconds, batches) / times * 1e6);
+        printf("%s: %.4f\n", operation->name, median(seconds, batches) / times * 1e6);
         fflush(stdout);
     }
 }
@@ -148,7 +189,7 @@ static void measure_named(const char *name)
 
     for (i = 0; i < OPERATIONS; i++) {
         if (strcmp(operations[i].name, name) == 0) {
-            measure(name, operations[i].run);
+            measure(&operations[i]);
             return;
         }
     }
@@ -175,8 +216,12 @@ int main(int argc, char **argv)
         measure_named("barrier");
         measure_named("allreduce");
     }
-    for (i = 2; i < argc; i++)
-        measure_named(argv[i]);
+    for (i = 2; i < argc; i++) {
+        if (strcmp(argv[i], "touched") == 0)
+            is_touched = 1;
+        else
+            measure_named(argv[i]);
+    }
     free(in);
     free(out);
     MPI_Finalize();

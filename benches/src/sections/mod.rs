@@ -80,6 +80,11 @@ const SECTIONS: &[Section] = &[
         measure: Measure::Network(cut::run),
     },
     Section {
+        name: "far-collectives",
+        about: "collective operations of 2, 4 and 8 ranks that a network connects",
+        measure: Measure::Network(node::over_network),
+    },
+    Section {
         name: "two-ranks",
         about: "latency, bandwidth, message rate of two ranks on one machine",
         measure: Measure::Node(node::two_ranks),

@@ -3,15 +3,16 @@
 use std::collections::BTreeSet;
 
 use super::{AUTO, gather, peers, program, rows};
-use crate::bench::Bench;
+use crate::bench::{Bench, Program};
 use crate::contender::Contender;
 use crate::goal::{Goal, Limit};
 use crate::machine;
 use crate::measurements::{Better, Measurements, number_after};
+use crate::place::{Network, Place, check_networks};
 use crate::report::Report;
 use crate::sections::{in_rounds_of, medians, ratios};
 
-const OPERATIONS: [&str; 10] = [
+const OPERATIONS: [&str; 11] = [
     "barrier",
     "bcast",
     "reduce",
@@ -21,22 +22,52 @@ const OPERATIONS: [&str; 10] = [
     "scan",
     "gather",
     "scatter",
+    "reduce_scatter",
     "split",
 ];
 
-/// Ranks, and bytes that a rank gives.
-const CASES: [(usize, &str); 11] = [
+/// Operations whose buffers are also written before and read after each call.
+const TOUCHED: [&str; 4] = ["bcast", "reduce", "allreduce", "alltoall"];
+
+/// Ranks, and bytes that a rank gives. Buffers are touched after the second word.
+const CASES: [(usize, &str); 21] = [
+    (2, "8"),
+    (2, "1024"),
+    (2, "16384"),
+    (2, "65536"),
+    (2, "1048576"),
+    (2, "1048576 touched"),
+    (4, "8"),
+    (4, "1024"),
+    (4, "16384"),
+    (4, "65536"),
+    (4, "65536 touched"),
+    (4, "1048576"),
+    (4, "1048576 touched"),
+    (8, "8"),
+    (8, "1024"),
+    (8, "16384"),
+    (8, "65536"),
+    (8, "1048576"),
+    (8, "1048576 touched"),
+    (64, "8"),
+    (64, "1024"),
+];
+
+/// Those that are measured over a network.
+const FAR_CASES: [(usize, &str); 12] = [
     (2, "8"),
     (2, "1024"),
     (2, "65536"),
+    (2, "1048576"),
     (4, "8"),
     (4, "1024"),
     (4, "65536"),
+    (4, "1048576"),
     (8, "8"),
     (8, "1024"),
     (8, "65536"),
-    (64, "8"),
-    (64, "1024"),
+    (8, "1048576"),
 ];
 
 /// What the operations of one run may take, which are a third of a second each as a rule. If they
@@ -47,16 +78,21 @@ const LIMIT_S: u64 = 20;
 type TooSlow = BTreeSet<(String, String)>;
 
 fn what(operation: &str, (ranks, bytes): (usize, &str)) -> String {
-    format!("{operation}, {ranks} ranks, {bytes} B")
+    match bytes.split_once(' ') {
+        Some((bytes, touched)) => format!("{operation}, {ranks} ranks, {bytes} B, {touched}"),
+        None => format!("{operation}, {ranks} ranks, {bytes} B"),
+    }
 }
 
 /// The operations that are measured for these bytes: some have no bytes at all.
 fn operations(bytes: &'static str) -> impl Iterator<Item = &'static str> {
     let has_none = |name: &&str| ["barrier", "split"].contains(name);
-    let is_first = bytes == CASES[0].1;
-    OPERATIONS
-        .into_iter()
-        .filter(move |name| is_first || !has_none(name))
+    let (is_first, is_touched) = (bytes == CASES[0].1, bytes.contains(' '));
+    let is_measured = move |name: &&str| match is_touched {
+        true => TOUCHED.contains(name),
+        false => is_first || !has_none(name),
+    };
+    OPERATIONS.into_iter().filter(is_measured)
 }
 
 /// What a run has printed for an operation.
@@ -76,7 +112,7 @@ fn take(left: &mut Vec<&'static str>, output: &str, is_stopped: bool) -> Option<
 }
 
 fn measure(
-    bench: &Bench,
+    (bench, place): (&Bench, Place),
     case: (usize, &'static str),
     who: &Contender,
     (all, too_slow): (&mut Measurements, &mut TooSlow),
@@ -86,9 +122,12 @@ fn measure(
         .filter(|operation| !too_slow.contains(&name(operation)))
         .collect();
     while !left.is_empty() {
-        let words: Vec<&str> = core::iter::once(case.1).chain(left.clone()).collect();
-        let (output, is_stopped) =
-            bench.run_to_limit(who, &program("collective", case.0, &words, LIMIT_S));
+        let words: Vec<&str> = case.1.split(' ').chain(left.clone()).collect();
+        let run = Program {
+            place,
+            ..program("collective", case.0, &words, LIMIT_S)
+        };
+        let (output, is_stopped) = bench.run_to_limit(who, &run);
         for operation in &left {
             if let Some(us) = figure(&output, operation) {
                 all.note(&who.name, &what(operation, case), us);
@@ -108,20 +147,44 @@ fn measure(
 
 pub(in crate::sections) fn run(bench: &Bench, report: &mut Report) -> Result<(), String> {
     let contenders = gather(bench, report);
+    let place = program("collective", 2, &[], LIMIT_S).place;
+    compare((bench, report), (&CASES, place), (AUTO, &contenders));
+    Ok(())
+}
+
+/// The same over a network, which everybody uses by UDP or TCP.
+pub(in crate::sections) fn over_network(
+    bench: &Bench,
+    report: &mut Report,
+    network: Network,
+) -> Result<(), String> {
+    check_networks()?;
+    let contenders = bench.contenders(&["fast"]);
+    let place = Place::Own(network);
+    compare((bench, report), (&FAR_CASES, place), ("fast", &contenders));
+    Ok(())
+}
+
+/// Measures `cases` at a place; the goals are those of the contender that is called `ours`.
+fn compare(
+    (bench, report): (&Bench, &mut Report),
+    (cases, place): (&[(usize, &'static str)], Place),
+    (ours, contenders): (&str, &[Contender]),
+) {
     let rounds = bench.options.rounds(3, 1);
     let how = bench.how(rounds);
     let mut too_slow = TooSlow::new();
-    let all = in_rounds_of(rounds, (&CASES, &contenders), |case, who, all| {
-        measure(bench, *case, who, (all, &mut too_slow));
+    let all = in_rounds_of(rounds, (cases, contenders), |case, who, all| {
+        measure((bench, place), *case, who, (all, &mut too_slow));
     });
     let cores = machine::cores();
     for operation in OPERATIONS {
-        let cases = CASES
+        let cases = cases
             .iter()
             .filter(|case| operations(case.1).any(|it| it == operation));
         let names: Vec<String> = cases.map(|&case| what(operation, case)).collect();
         let rows = rows(&names.iter().map(String::as_str).collect::<Vec<_>>());
-        let shown = (&rows[..], &contenders[..]);
+        let shown = (&rows[..], contenders);
         let title = format!("{operation} on {cores} cores, us, {how}");
         report.table(&medians(&title, "", shown, &all));
         let title = format!("{operation} (below 1 is better)");
@@ -130,19 +193,18 @@ pub(in crate::sections) fn run(bench: &Bench, report: &mut Report) -> Result<(),
     for (who, what) in &too_slow {
         report.line(&format!("{who}: {what}: too slow, more than {LIMIT_S} s"));
     }
-    let peers = peers(&contenders);
-    for case in CASES {
+    let peers = peers(contenders);
+    for &case in cases {
         for operation in operations(case.1) {
             let name = what(operation, case);
-            let ratio = all.ratio(AUTO, &peers, &name, Better::Smaller);
+            let ratio = all.ratio(ours, &peers, &name, Better::Smaller);
             report.goal(Goal::new(
                 format!("{name} / best peer"),
-                Limit::Most(1.1),
+                Limit::Most(1.0),
                 ratio,
             ));
         }
     }
-    Ok(())
 }
 
 #[cfg(test)]

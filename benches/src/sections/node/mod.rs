@@ -14,7 +14,7 @@ mod two_ranks;
 mod ways;
 
 pub(super) use busy::run as busy;
-pub(super) use collectives::run as collectives;
+pub(super) use collectives::{over_network, run as collectives};
 pub(super) use depth::run as depth;
 pub(super) use flood::run as flood;
 pub(super) use idle::run as idle;
