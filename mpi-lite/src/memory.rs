@@ -456,7 +456,7 @@ impl Scratch {
     #[must_use]
     pub(crate) fn origin(&self, first: i64) -> Origin {
         let start = self.words.as_ptr().wrapping_add(self.start);
-        Origin(start.wrapping_offset(-(first as isize)))
+        Origin(start.wrapping_offset((first as isize).wrapping_neg()))
     }
 }
 

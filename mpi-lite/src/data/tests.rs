@@ -537,3 +537,12 @@ fn runs_at_absolute_addresses_may_lie_in_memory_of_their_own() {
     assert_eq!(buffer.unpack(&[7; 80]), 80);
     assert_eq!(memory.concat(), [vec![7; 80], vec![3; 2]].concat());
 }
+
+/// Found by the fuzzer: the displacement has no opposite.
+#[test]
+fn memory_of_our_own_holds_an_element_as_far_below_as_there_is() {
+    let far = Datatype::Basic(Basic::Byte).hindexed(&[(1, i64::MIN)]);
+    let buffer = Buffer::scratch(1, &far.unwrap()).unwrap();
+    buffer.unpack(&[7]);
+    assert_eq!(buffer.pack(), [7]);
+}
