@@ -6,7 +6,7 @@ use super::buffers::{
 };
 use super::choose::{self, Nearness, Spread};
 use super::collective::{Begun, Collective, Remainder};
-use super::levels::{Levels, Part, column, select};
+use super::levels::{Levels, Subset, column, select};
 use super::{bcast, exchange, gather};
 use crate::comm::{Call, Members, Nodes, Operation, Peers, Sides};
 use crate::data::Buffer;
@@ -197,7 +197,7 @@ async fn around(peers: &impl Peers, places: &[Buffer]) -> Result<()> {
         return ring(peers, places).await;
     };
     if nodes.each().is_none() {
-        let by_node = Part::of(peers, nodes.all().concat()).expect("all are on a node");
+        let by_node = Subset::of(peers, nodes.all().concat()).expect("all are on a node");
         return ring(&by_node, &by_node.select(places)).await;
     }
     let column = column(peers, nodes);

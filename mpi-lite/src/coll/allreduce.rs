@@ -83,6 +83,10 @@ pub(super) fn allreduce<'a, P: Peers>(
     if own.count() == 0 {
         return Ok(Begun::Done(()));
     }
+    if peers.all() == 1 {
+        keep(own, receive)?;
+        return Ok(Begun::Done(()));
+    }
     let vector = (own.count(), receive.bytes()?, op.is_commutative());
     let choice = choose::reduction(vector, peers.all(), nearness(peers));
     match (choice, peers.at_site()) {
@@ -94,9 +98,12 @@ pub(super) fn allreduce<'a, P: Peers>(
                     return by_messages(peers, own, receive, op).await;
                 };
                 keep(own, receive)?;
+                // Boxed, so that the future of processes that are equally near stays small.
                 match (choice, nodes.each()) {
-                    (Reduction::Ring, Some(_)) => in_columns(peers, nodes, receive, op).await,
-                    _ => by_leaders(peers, nodes, receive, op).await,
+                    (Reduction::Ring, Some(_)) => {
+                        Box::pin(in_columns(peers, nodes, receive, op)).await
+                    }
+                    _ => Box::pin(by_leaders(peers, nodes, receive, op)).await,
                 }
             }));
         }

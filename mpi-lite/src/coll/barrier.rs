@@ -62,7 +62,8 @@ impl Collective for Barrier {
 
 async fn by_messages(peers: &impl Peers) -> Result<()> {
     match peers.nodes() {
-        Some(nodes) => by_nodes(peers, nodes).await,
+        // Boxed, so that the future of processes that are equally near stays small.
+        Some(nodes) => Box::pin(by_nodes(peers, nodes)).await,
         None => dissemination(peers).await,
     }
 }

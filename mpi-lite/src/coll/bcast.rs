@@ -79,7 +79,8 @@ pub(super) fn broadcast<'a, P: Peers>(
     }
     Ok(Begun::Left(async move {
         match peers.nodes() {
-            Some(nodes) => by_nodes(peers, nodes, buffer, root).await,
+            // Boxed, so that the future of processes that are equally near stays small.
+            Some(nodes) => Box::pin(by_nodes(peers, nodes, buffer, root)).await,
             None => by_messages(peers, buffer, root).await,
         }
     }))

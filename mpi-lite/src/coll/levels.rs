@@ -9,14 +9,14 @@ use crate::data::Buffer;
 use crate::error::Result;
 
 /// Some processes of `P`, this one among them. They have ranks of their own.
-pub(super) struct Part<'a, P> {
+pub(super) struct Subset<'a, P> {
     peers: &'a P,
-    /// The ranks among all, by the rank in this part.
+    /// The ranks among all, by the rank in the subset.
     ranks: Cow<'a, [usize]>,
     here: usize,
 }
 
-impl<'a, P: Peers> Part<'a, P> {
+impl<'a, P: Peers> Subset<'a, P> {
     /// The processes of these ranks, in this order. `None` if this process is not one of them.
     pub(super) fn of(peers: &'a P, ranks: impl Into<Cow<'a, [usize]>>) -> Option<Self> {
         let ranks = ranks.into();
@@ -24,7 +24,7 @@ impl<'a, P: Peers> Part<'a, P> {
         Some(Self { peers, ranks, here })
     }
 
-    /// The buffers of all processes that belong to those of this part.
+    /// The buffers of all processes that belong to those of the subset.
     pub(super) fn select(&self, all: &[Buffer]) -> Vec<Buffer> {
         select(all, &self.ranks)
     }
@@ -42,7 +42,7 @@ pub(super) fn select(all: &[Buffer], ranks: &[usize]) -> Vec<Buffer> {
     ranks.iter().map(|&rank| all[rank].clone()).collect()
 }
 
-impl<P: Peers> Peers for Part<'_, P> {
+impl<P: Peers> Peers for Subset<'_, P> {
     fn here(&self) -> usize {
         self.here
     }
@@ -80,9 +80,9 @@ impl<P: Peers> Peers for Part<'_, P> {
 
 /// The processes of this node, and the leaders of all nodes.
 pub(super) struct Levels<'a, P> {
-    node: Part<'a, P>,
+    node: Subset<'a, P>,
     leader: usize,
-    leaders: Option<Part<'a, P>>,
+    leaders: Option<Subset<'a, P>>,
 }
 
 impl<'a, P: Peers> Levels<'a, P> {
@@ -97,14 +97,14 @@ impl<'a, P: Peers> Levels<'a, P> {
         let members = nodes.members(number);
         let leader = members.binary_search(&leaders[number]);
         Self {
-            node: Part::of(peers, members).expect("a process is on its node"),
+            node: Subset::of(peers, members).expect("a process is on its node"),
             leader: leader.expect("the leader of a node is on it"),
-            leaders: Part::of(peers, leaders),
+            leaders: Subset::of(peers, leaders),
         }
     }
 
     /// The processes of this node, by their rank.
-    pub(super) fn node(&self) -> &Part<'a, P> {
+    pub(super) fn node(&self) -> &Subset<'a, P> {
         &self.node
     }
 
@@ -114,17 +114,17 @@ impl<'a, P: Peers> Levels<'a, P> {
     }
 
     /// If this process leads its node: the leaders by the numbers of their nodes.
-    pub(super) fn leaders(&self) -> Option<&Part<'a, P>> {
+    pub(super) fn leaders(&self) -> Option<&Subset<'a, P>> {
         self.leaders.as_ref()
     }
 }
 
 /// The processes that have this one's rank on their nodes, by the numbers of these. All nodes have
 /// as many processes.
-pub(super) fn column<'a, P: Peers>(peers: &'a P, nodes: &Nodes) -> Part<'a, P> {
+pub(super) fn column<'a, P: Peers>(peers: &'a P, nodes: &Nodes) -> Subset<'a, P> {
     let members = nodes.members(nodes.number(peers.here()));
     let at = members.binary_search(&peers.here());
     let at = at.expect("a process is on its node");
     let ranks: Vec<usize> = nodes.all().iter().map(|members| members[at]).collect();
-    Part::of(peers, ranks).expect("this process has its own rank")
+    Subset::of(peers, ranks).expect("this process has its own rank")
 }

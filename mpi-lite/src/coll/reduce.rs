@@ -8,7 +8,7 @@ use super::levels::Levels;
 use super::partial::{Partial, fold};
 use super::shared;
 use super::tree::lowest_bit;
-use crate::comm::{Call, Members, Operation, Peers, Sides};
+use crate::comm::{Call, Members, Nodes, Operation, Peers, Sides};
 use crate::data::{Buffer, Op};
 use crate::engine::AtSite;
 use crate::error::{Cause, Result};
@@ -178,9 +178,20 @@ async fn collect<'a>(
     place: Option<&'a Buffer>,
     (op, root): (&Op, usize),
 ) -> Result<Option<Partial<'a>>> {
-    let Some(nodes) = choose::nodes_to_reduce(peers, op.is_commutative()) else {
-        return by_messages(peers, own, place, (op, root)).await;
-    };
+    match choose::nodes_to_reduce(peers, op.is_commutative()) {
+        // Boxed, so that the future of processes that are equally near stays small.
+        Some(nodes) => Box::pin(by_nodes((peers, nodes), own, place, (op, root))).await,
+        None => by_messages(peers, own, place, (op, root)).await,
+    }
+}
+
+/// The leader of each node collects from the processes there, and the root from the leaders.
+async fn by_nodes<'a>(
+    (peers, nodes): (&impl Peers, &Nodes),
+    own: &Buffer,
+    place: Option<&'a Buffer>,
+    (op, root): (&Op, usize),
+) -> Result<Option<Partial<'a>>> {
     let levels = Levels::led_by(root, peers, nodes);
     let of_node = by_messages(levels.node(), own, place, (op, levels.leader())).await?;
     match (of_node, levels.leaders()) {

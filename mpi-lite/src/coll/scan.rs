@@ -3,7 +3,7 @@
 use super::buffers::{Input, keep};
 use super::choose::{self, Prefix, nearness};
 use super::collective::{Begun, Collective, Remainder};
-use super::levels::Part;
+use super::levels::Subset;
 use super::partial::Partial;
 use super::reduce::check_operands;
 use super::{bcast, shared};
@@ -157,12 +157,12 @@ async fn by_nodes(
     op: &Op,
 ) -> Result<Option<Partial<'static>>> {
     let number = nodes.number(peers.here());
-    let node = Part::of(peers, nodes.members(number)).expect("a process is on its node");
+    let node = Subset::of(peers, nodes.members(number)).expect("a process is on its node");
     let lower = by_messages(&node, own, op).await?;
     let last_of = |members: &Vec<usize>| members[members.len() - 1];
     let lasts: Vec<usize> = nodes.all().iter().map(last_of).collect();
     let mut below = None;
-    if let Some(lasts) = Part::of(peers, lasts) {
+    if let Some(lasts) = Subset::of(peers, lasts) {
         let mut of_node = Partial::copy_of(own)?;
         if let Some(lower) = &lower {
             of_node.fold_left(lower, op)?;
