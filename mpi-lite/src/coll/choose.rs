@@ -5,7 +5,7 @@
 //! The limits are first guesses from the design of the algorithms, to be replaced by measurement.
 
 use super::shared::SHARED_BYTES;
-use crate::comm::Peers;
+use crate::comm::{Nodes, Peers};
 
 /// Up to this many bytes per process, gather and scatter pass packed blocks along a tree; beyond,
 /// the root deals with each process itself, without copies.
@@ -26,6 +26,10 @@ pub(super) const BCAST_TREE_BYTES: u64 = 64 * 1024;
 /// beyond, each goes straight to its process, since a block in hops goes ⌈log2 n⌉ / 2 times over
 /// the wire (docs/decisions/0037).
 pub(super) const HOPS_BLOCK_BYTES: u64 = 1024;
+
+/// Up to this many bytes that the leader of a node holds for all processes there, it sends them to
+/// the leader of each other node in one message.
+pub(super) const LEADER_BYTES: u64 = 1024 * 1024;
 
 /// Up to this many processes with cores of their own, each reads what all of them bring.
 pub(super) const ALL_LOOK: usize = 8;
@@ -71,6 +75,24 @@ pub(super) fn unless_without_buffers<C: PartialEq>(
         return choose(Nearness::Apart);
     }
     choice
+}
+
+/// Returns the nodes of the processes if a reduction goes by them: within each node, and between
+/// their leaders. Each partial result must cover adjacent ranks unless the operator commutes.
+pub(super) fn nodes_to_reduce(peers: &impl Peers, commutes: bool) -> Option<&Nodes> {
+    let nodes = peers.nodes();
+    nodes.filter(|nodes| commutes || nodes.are_in_order())
+}
+
+/// Returns the nodes of the processes if an alltoall of `block` bytes per pair of processes goes by
+/// their leaders.
+pub(super) fn nodes_to_exchange(peers: &impl Peers, block: u64) -> Option<&Nodes> {
+    let of_leader = |nodes: &Nodes| {
+        let pairs = peers.all() as u64 * nodes.most() as u64;
+        block.saturating_mul(pairs)
+    };
+    let nodes = peers.nodes().filter(|_| block <= HOPS_BLOCK_BYTES);
+    nodes.filter(|nodes| of_leader(nodes) <= LEADER_BYTES)
 }
 
 /// How a barrier detects that all have come.

@@ -5,6 +5,9 @@
 //! written against `Peers`. `choose` chooses the algorithms. [`Communicator::run`],
 //! [`Communicator::start`] and [`Communicator::plan`] carry an operation out.
 //!
+//! On several nodes a step within each node, one between them, and another one within each follow
+//! one another (`levels`).
+//!
 //! Every process of the communicator must make the same collective calls in the same order with
 //! fitting arguments.
 //!
@@ -25,6 +28,7 @@ mod choose;
 mod collective;
 mod exchange;
 mod gather;
+mod levels;
 mod neighbors;
 mod partial;
 mod reduce;
@@ -51,6 +55,8 @@ pub use scatter::{Scatter, Scatterv};
 
 #[cfg(all(test, feature = "sim"))]
 mod creations_tests;
+#[cfg(test)]
+mod nodes_tests;
 #[cfg(test)]
 mod shared_tests;
 #[cfg(all(test, feature = "sim"))]
