@@ -7,7 +7,7 @@ use super::buffers::{
 use super::choose::{self, Nearness, Spread};
 use super::collective::{Begun, Collective, Remainder};
 use super::levels::{Levels, Subset, column, select};
-use super::{bcast, exchange, gather};
+use super::{bcast, exchange, gather, pieces};
 use crate::comm::{Call, Members, Nodes, Operation, Peers, Sides};
 use crate::data::Buffer;
 use crate::error::Result;
@@ -73,6 +73,10 @@ impl Collective for Allgather {
                 exchange::allgather_by_last(at_site, Operation::Allgather, &places)?;
             }
             _ => {
+                if let Some(at_site) = choose::in_pieces(peers, (bytes, 1)) {
+                    pieces::allgather(at_site, &places)?;
+                    return Ok(Begun::Done(()));
+                }
                 return Ok(Begun::Left(async move {
                     match (choice, peers.nodes()) {
                         (Spread::Ring, _) => around(peers, &places).await,

@@ -8,7 +8,7 @@ use super::collective::{Begun, Collective, Remainder};
 use super::levels::{Levels, column};
 use super::partial::{Partial, fold};
 use super::reduce::{check_operands, swap_results};
-use super::{allgather, bcast, reduce, shared};
+use super::{allgather, bcast, pieces, reduce, shared};
 use crate::comm::{Call, Members, Nodes, Operation, Peers, Sides};
 use crate::data::{Buffer, Op};
 use crate::error::Result;
@@ -93,6 +93,10 @@ pub(super) fn allreduce<'a, P: Peers>(
         (Reduction::All, Some(at_site)) => shared::allreduce_by_all(at_site, own, receive, op)?,
         (Reduction::Last, Some(at_site)) => shared::allreduce_by_last(at_site, own, receive, op)?,
         _ => {
+            if let Some(at_site) = choose::in_pieces(peers, (own.bytes()?, own.datatype().size())) {
+                pieces::allreduce(at_site, own, receive, op)?;
+                return Ok(Begun::Done(()));
+            }
             return Ok(Begun::Left(async move {
                 let Some(nodes) = choose::nodes_to_reduce(peers, op.is_commutative()) else {
                     return by_messages(peers, own, receive, op).await;

@@ -7,7 +7,7 @@ use super::buffers::{
 use super::choose::{self, Exchange, Nearness, nearness};
 use super::collective::{Begun, Collective, Remainder};
 use super::levels::Levels;
-use super::{buffers, exchange, gather, scatter};
+use super::{buffers, exchange, gather, pieces, scatter};
 use crate::comm::{Call, Members, Nodes, Operation, Peers, Sides};
 use crate::data::Buffer;
 use crate::error::{Cause, Result};
@@ -78,6 +78,10 @@ impl Collective for Alltoall {
                 exchange::alltoall_by_last(at_site, &whole(own), &whole(receive))?;
             }
             _ => {
+                if let Some(at_site) = choose::in_pieces(peers, (bytes, 1)) {
+                    pieces::alltoall(at_site, &blocks, &places)?;
+                    return Ok(Begun::Done(()));
+                }
                 return Ok(Begun::Left(async move {
                     if let Some(nodes) = choose::nodes_to_exchange(peers, bytes) {
                         return by_leaders(peers, nodes, &blocks, &places).await;

@@ -6,7 +6,7 @@ use super::choose::{self, Broadcast, Nearness, nearness};
 use super::collective::{Begun, Collective, Remainder, complete};
 use super::levels::Levels;
 use super::tree::lowest_bit;
-use super::{scatter, shared};
+use super::{pieces, scatter, shared};
 use crate::comm::{Call, Members, Nodes, Operation, Peers, Sides};
 use crate::data::Buffer;
 use crate::error::Result;
@@ -75,6 +75,10 @@ pub(super) fn broadcast<'a, P: Peers>(
     let choice = choose::broadcast(buffer.bytes()?, peers.all(), nearness(peers));
     if let (Broadcast::Site, Some(at_site)) = (choice, peers.at_site()) {
         shared::broadcast(at_site, buffer, root)?;
+        return Ok(Begun::Done(()));
+    }
+    if let Some(at_site) = choose::in_pieces(peers, (buffer.bytes()?, 1)) {
+        pieces::broadcast(at_site, buffer, root)?;
         return Ok(Begun::Done(()));
     }
     Ok(Begun::Left(async move {

@@ -31,6 +31,7 @@ mod gather;
 mod levels;
 mod neighbors;
 mod partial;
+mod pieces;
 mod reduce;
 mod reduce_scatter;
 mod scan;

@@ -6,8 +6,8 @@ use super::choose::{self, Collection, nearness};
 use super::collective::{Begun, Collective, Remainder};
 use super::levels::Levels;
 use super::partial::{Partial, fold};
-use super::shared;
 use super::tree::lowest_bit;
+use super::{pieces, shared};
 use crate::comm::{Call, Members, Nodes, Operation, Peers, Sides};
 use crate::data::{Buffer, Op};
 use crate::engine::AtSite;
@@ -93,6 +93,10 @@ impl Collective for Reduce {
         }
         if let Some(at_site) = where_to_meet(peers, own)? {
             shared::reduce(at_site, own, place, (op, root))?;
+            return Ok(Begun::Done(()));
+        }
+        if let Some(at_site) = choose::in_pieces(peers, (own.bytes()?, own.datatype().size())) {
+            pieces::reduce(at_site, own, place, (op, root))?;
             return Ok(Begun::Done(()));
         }
         Ok(Begun::Left(async move {
