@@ -132,6 +132,12 @@ fn a_slow_reader_stops_the_ranks_instead_of_filling_memory() {
                 .parse::<u64>()
                 .unwrap()
         };
+        // Until it has its program it is shown with the memory of this one: the system lets a
+        // parent go on a moment before.
+        wait_until("mpirun has its program", || {
+            let program = std::fs::read_link(format!("/proc/{}/exe", child.id()));
+            program.is_ok_and(|it| it.ends_with("mpirun")).then_some(())
+        });
         let start = Instant::now();
         while start.elapsed() < Duration::from_millis(700) {
             assert!(memory() < 40_000, "{hosts}: {} KiB", memory());
