@@ -4,11 +4,10 @@ use super::between::{exchange_with_each, given};
 use super::buffers::{
     Given, Input, SEND_IN_PLACE, blocks, check_blocks, check_each, check_fills, keep, parts,
 };
-use super::choose::{self, Nearness, Spread};
+use super::choose::{self, Spread};
 use super::collective::{Begun, Collective, Remainder};
-use super::levels::{Levels, Subset, column, select};
-use super::{bcast, exchange, gather, pieces};
-use crate::comm::{Call, Members, Nodes, Operation, Peers, Sides};
+use super::{exchange, pieces};
+use crate::comm::{Call, Members, Operation, Peers, Sides};
 use crate::data::Buffer;
 use crate::error::Result;
 
@@ -78,10 +77,9 @@ impl Collective for Allgather {
                     return Ok(Begun::Done(()));
                 }
                 return Ok(Begun::Left(async move {
-                    match (choice, peers.nodes()) {
-                        (Spread::Ring, _) => around(peers, &places).await,
-                        (_, Some(nodes)) => by_leaders(peers, nodes, &places).await,
-                        (_, None) => doubling(peers, &places).await,
+                    match choice {
+                        Spread::Ring => ring(peers, &places).await,
+                        _ => doubling(peers, &places).await,
                     }
                 }));
             }
@@ -150,67 +148,8 @@ impl Collective for Allgatherv {
             exchange::allgather_by_last(at_site, Operation::Allgatherv, places)?;
             return Ok(Begun::Done(()));
         }
-        Ok(Begun::Left(around(peers, places)))
+        Ok(Begun::Left(ring(peers, places)))
     }
-}
-
-/// The leader of each node collects the blocks there, the leaders swap what they have, and each
-/// gives all blocks to its node. They are packed.
-async fn by_leaders(peers: &impl Peers, nodes: &Nodes, places: &[Buffer]) -> Result<()> {
-    let levels = Levels::led_by(0, peers, nodes);
-    let (node, own) = (levels.node(), &places[peers.here()]);
-    let block = own.bytes()? as usize;
-    let whole = Buffer::zeroed(block * peers.all())?;
-    let mut first = 0;
-    let mut of_node = |members: &Vec<usize>| {
-        first += members.len();
-        blocks(&whole, block, first - members.len()..first)
-    };
-    let of_nodes: Vec<Buffer> = nodes.all().iter().map(&mut of_node).collect();
-    match levels.leaders() {
-        Some(leaders) => {
-            let held = blocks(&of_nodes[leaders.here()], block, 0..1);
-            gather::by_messages(node, own, Some(&parts(&held, node.all())), 0).await?;
-            swap(leaders, nodes, &of_nodes).await?;
-        }
-        None => gather::by_messages(node, own, None, 0).await?,
-    }
-    bcast::by_messages(node, &whole, 0).await?;
-    for (at, &rank) in nodes.all().iter().flatten().enumerate() {
-        places[rank].copy_from(&blocks(&whole, block, at..at + 1))?;
-    }
-    Ok(())
-}
-
-/// Gives all leaders what each has for its node.
-async fn swap(leaders: &impl Peers, nodes: &Nodes, of_nodes: &[Buffer]) -> Result<()> {
-    let block = of_nodes[leaders.here()].bytes()?;
-    match nodes.each() {
-        Some(_) if choose::spread(block, leaders.all(), Nearness::Apart) == Spread::Doubling => {
-            doubling(leaders, of_nodes).await
-        }
-        _ => ring(leaders, of_nodes).await,
-    }
-}
-
-/// Each block goes around a ring of all processes, or around smaller ones: first of the processes
-/// with the same rank on their nodes, then of those on a node. So each comes to each node once. If
-/// the nodes have different numbers of processes, the ring goes from node to node.
-async fn around(peers: &impl Peers, places: &[Buffer]) -> Result<()> {
-    let Some(nodes) = peers.nodes() else {
-        return ring(peers, places).await;
-    };
-    if nodes.each().is_none() {
-        let by_node = Subset::of(peers, nodes.all().concat()).expect("all are on a node");
-        return ring(&by_node, &by_node.select(places)).await;
-    }
-    let column = column(peers, nodes);
-    ring(&column, &column.select(places)).await?;
-    let levels = Levels::led_by(0, peers, nodes);
-    for members in nodes.all() {
-        ring(levels.node(), &select(places, members)).await?;
-    }
-    Ok(())
 }
 
 /// In step s each process passes on the block that began s processes before it.

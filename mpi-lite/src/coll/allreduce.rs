@@ -3,13 +3,12 @@
 use super::bcast::broadcast_in_full;
 use super::between::given;
 use super::buffers::{Input, keep, split};
-use super::choose::{self, Nearness, Reduction, nearness};
+use super::choose::{self, Reduction, nearness};
 use super::collective::{Begun, Collective, Remainder};
-use super::levels::{Levels, column};
 use super::partial::{Partial, fold};
 use super::reduce::{check_operands, swap_results};
-use super::{allgather, bcast, pieces, reduce, shared};
-use crate::comm::{Call, Members, Nodes, Operation, Peers, Sides};
+use super::{allgather, pieces, shared};
+use crate::comm::{Call, Members, Operation, Peers, Sides};
 use crate::data::{Buffer, Op};
 use crate::error::Result;
 
@@ -83,10 +82,6 @@ pub(super) fn allreduce<'a, P: Peers>(
     if own.count() == 0 {
         return Ok(Begun::Done(()));
     }
-    if peers.all() == 1 {
-        keep(own, receive)?;
-        return Ok(Begun::Done(()));
-    }
     let vector = (own.count(), receive.bytes()?, op.is_commutative());
     let choice = choose::reduction(vector, peers.all(), nearness(peers));
     match (choice, peers.at_site()) {
@@ -98,59 +93,15 @@ pub(super) fn allreduce<'a, P: Peers>(
                 return Ok(Begun::Done(()));
             }
             return Ok(Begun::Left(async move {
-                let Some(nodes) = choose::nodes_to_reduce(peers, op.is_commutative()) else {
-                    return by_messages(peers, own, receive, op).await;
-                };
-                keep(own, receive)?;
-                // Boxed, so that the future of processes that are equally near stays small.
-                match (choice, nodes.each()) {
-                    (Reduction::Ring, Some(_)) => {
-                        Box::pin(in_columns(peers, nodes, receive, op)).await
-                    }
-                    _ => Box::pin(by_leaders(peers, nodes, receive, op)).await,
+                if choice == Reduction::Ring {
+                    keep(own, receive)?;
+                    return ring(peers, receive, op).await;
                 }
+                doubling(peers, own, receive, op).await
             }));
         }
     }
     Ok(Begun::Done(()))
-}
-
-/// Reduces the elements of all, as of processes that are equally near.
-async fn by_messages(peers: &impl Peers, own: &Buffer, receive: &Buffer, op: &Op) -> Result<()> {
-    let vector = (own.count(), receive.bytes()?, op.is_commutative());
-    match choose::reduction(vector, peers.all(), Nearness::Apart) {
-        Reduction::Ring => {
-            keep(own, receive)?;
-            ring(peers, receive, op).await
-        }
-        _ => doubling(peers, own, receive, op).await,
-    }
-}
-
-/// The leader of each node reduces the vectors there. The leaders reduce their results, and each
-/// gives the outcome to its node.
-async fn by_leaders(peers: &impl Peers, nodes: &Nodes, vector: &Buffer, op: &Op) -> Result<()> {
-    let levels = Levels::led_by(0, peers, nodes);
-    let node = levels.node();
-    let place = levels.leaders().map(|_| vector);
-    let of_node = reduce::by_messages(node, vector, place, (op, 0)).await?;
-    if let (Some(of_node), Some(leaders)) = (of_node, levels.leaders()) {
-        by_messages(leaders, of_node.buffer(), vector, op).await?;
-    }
-    bcast::by_messages(node, vector, 0).await
-}
-
-/// Each process of a node reduces a part of the vector there, then that part with the processes of
-/// its rank on the other nodes, and gives it to its node. All nodes have as many processes. Changes
-/// the order of the operands.
-async fn in_columns(peers: &impl Peers, nodes: &Nodes, vector: &Buffer, op: &Op) -> Result<()> {
-    let levels = Levels::led_by(0, peers, nodes);
-    let node = levels.node();
-    let parts = split(vector, node.all());
-    reduce_around(node, &parts, op).await?;
-    let part = &parts[node.here()];
-    by_messages(&column(peers, nodes), part, part, op).await?;
-    allgather::ring(node, &parts).await
 }
 
 /// Recursive doubling. If the number of processes is no power of two, the first ones work in pairs

@@ -2,10 +2,8 @@
 
 use super::choose::{self, Synchronisation, nearness};
 use super::collective::{Begun, Collective, Remainder, complete};
-use super::levels::Levels;
-use super::tree::lowest_bit;
-use super::{bcast, shared};
-use crate::comm::{Call, Members, Nodes, Operation, Peers, Sides};
+use super::shared;
+use crate::comm::{Call, Members, Operation, Peers, Sides};
 use crate::data::Buffer;
 use crate::error::Result;
 
@@ -54,43 +52,9 @@ impl Collective for Barrier {
         match (choose::barrier(nearness(peers)), peers.at_site()) {
             (Synchronisation::Rounds, Some(at_site)) => shared::barrier_in_rounds(at_site)?,
             (Synchronisation::Count, Some(at_site)) => shared::barrier_by_count(at_site)?,
-            _ => return Ok(Begun::Left(by_messages(peers))),
+            _ => return Ok(Begun::Left(dissemination(peers))),
         }
         Ok(Begun::Done(()))
-    }
-}
-
-async fn by_messages(peers: &impl Peers) -> Result<()> {
-    match peers.nodes() {
-        // Boxed, so that the future of processes that are equally near stays small.
-        Some(nodes) => Box::pin(by_nodes(peers, nodes)).await,
-        None => dissemination(peers).await,
-    }
-}
-
-/// A leader of a node learns that all have come there, meets the other leaders, and tells its node.
-async fn by_nodes(peers: &impl Peers, nodes: &Nodes) -> Result<()> {
-    let levels = Levels::led_by(0, peers, nodes);
-    let node = levels.node();
-    tell_first(node).await?;
-    if let Some(leaders) = levels.leaders() {
-        dissemination(leaders).await?;
-    }
-    bcast::binomial(node, &Buffer::nothing(), 0).await
-}
-
-/// Tells rank 0, along a binomial tree, that all have come.
-async fn tell_first(peers: &impl Peers) -> Result<()> {
-    let (here, size) = (peers.here(), peers.all());
-    let (nothing, lowest) = (Buffer::nothing(), lowest_bit(here, size));
-    let mut bit = 1;
-    while bit < lowest && here + bit < size {
-        peers.receive(here + bit, &nothing).await?;
-        bit *= 2;
-    }
-    match here {
-        0 => Ok(()),
-        _ => peers.send(here - lowest, &nothing).await,
     }
 }
 

@@ -2,12 +2,11 @@
 
 use super::between::Role;
 use super::buffers::split;
-use super::choose::{self, Broadcast, Nearness, nearness};
+use super::choose::{self, Broadcast, nearness};
 use super::collective::{Begun, Collective, Remainder, complete};
-use super::levels::Levels;
 use super::tree::lowest_bit;
 use super::{pieces, scatter, shared};
-use crate::comm::{Call, Members, Nodes, Operation, Peers, Sides};
+use crate::comm::{Call, Members, Operation, Peers, Sides};
 use crate::data::Buffer;
 use crate::error::Result;
 
@@ -82,29 +81,11 @@ pub(super) fn broadcast<'a, P: Peers>(
         return Ok(Begun::Done(()));
     }
     Ok(Begun::Left(async move {
-        match peers.nodes() {
-            // Boxed, so that the future of processes that are equally near stays small.
-            Some(nodes) => Box::pin(by_nodes(peers, nodes, buffer, root)).await,
-            None => by_messages(peers, buffer, root).await,
+        match choice {
+            Broadcast::Parts => in_parts(peers, buffer, root).await,
+            _ => binomial(peers, buffer, root).await,
         }
     }))
-}
-
-/// The root gives the message to the leader of each other node, and each leader to its node.
-async fn by_nodes(peers: &impl Peers, nodes: &Nodes, buffer: &Buffer, root: usize) -> Result<()> {
-    let levels = Levels::led_by(root, peers, nodes);
-    if let Some(leaders) = levels.leaders() {
-        by_messages(leaders, buffer, nodes.number(root)).await?;
-    }
-    by_messages(levels.node(), buffer, levels.leader()).await
-}
-
-/// Sends the root's `buffer` to all, as to processes that are equally near.
-pub(super) async fn by_messages(peers: &impl Peers, buffer: &Buffer, root: usize) -> Result<()> {
-    match choose::broadcast(buffer.bytes()?, peers.all(), Nearness::Apart) {
-        Broadcast::Parts => in_parts(peers, buffer, root).await,
-        _ => binomial(peers, buffer, root).await,
-    }
 }
 
 /// Sends the root's `buffer` to all, as a part of another operation.

@@ -6,7 +6,7 @@
 
 use super::pieces::PIECE_BYTES;
 use super::shared::SHARED_BYTES;
-use crate::comm::{Nodes, Peers};
+use crate::comm::Peers;
 use crate::engine::AtSite;
 
 /// Up to this many bytes per process, gather and scatter pass packed blocks along a tree; beyond,
@@ -28,10 +28,6 @@ pub(super) const BCAST_TREE_BYTES: u64 = 64 * 1024;
 /// beyond, each goes straight to its process, since a block in hops goes ⌈log2 n⌉ / 2 times over
 /// the wire (docs/decisions/0037).
 pub(super) const HOPS_BLOCK_BYTES: u64 = 1024;
-
-/// Up to this many bytes that the leader of a node holds for all processes there, it sends them to
-/// the leader of each other node in one message.
-pub(super) const LEADER_BYTES: u64 = 1024 * 1024;
 
 /// Up to this many processes with cores of their own, each reads what all of them bring.
 pub(super) const ALL_LOOK: usize = 8;
@@ -85,24 +81,6 @@ pub(super) fn in_pieces(peers: &impl Peers, (bytes, size): (u64, u64)) -> Option
     let has_room = |at_site: &AtSite<'_>| at_site.site().most_bytes() > PIECE_BYTES;
     let is_long = bytes > SHARED_BYTES && size <= PIECE_BYTES as u64;
     peers.at_site().filter(|it| is_long && has_room(it))
-}
-
-/// Returns the nodes of the processes if a reduction goes by them: within each node, and between
-/// their leaders. Each partial result must cover adjacent ranks unless the operator commutes.
-pub(super) fn nodes_to_reduce(peers: &impl Peers, commutes: bool) -> Option<&Nodes> {
-    let nodes = peers.nodes();
-    nodes.filter(|nodes| commutes || nodes.are_in_order())
-}
-
-/// Returns the nodes of the processes if an alltoall of `block` bytes per pair of processes goes by
-/// their leaders.
-pub(super) fn nodes_to_exchange(peers: &impl Peers, block: u64) -> Option<&Nodes> {
-    let of_leader = |nodes: &Nodes| {
-        let pairs = peers.all() as u64 * nodes.most() as u64;
-        block.saturating_mul(pairs)
-    };
-    let nodes = peers.nodes().filter(|_| block <= HOPS_BLOCK_BYTES);
-    nodes.filter(|nodes| of_leader(nodes) <= LEADER_BYTES)
 }
 
 /// How a barrier detects that all have come.

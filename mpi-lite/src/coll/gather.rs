@@ -7,9 +7,8 @@ use super::buffers::{
 };
 use super::choose::{self, Rooted};
 use super::collective::{Begun, Collective, Remainder};
-use super::levels::Levels;
 use super::tree::lowest_bit;
-use crate::comm::{Call, Members, Nodes, Operation, Peers, Sides};
+use crate::comm::{Call, Members, Operation, Peers, Sides};
 use crate::data::Buffer;
 use crate::error::Result;
 
@@ -76,10 +75,9 @@ impl Collective for Gather {
         let own = own_block(peers, &self.send, places.as_deref())?;
         let choice = choose::rooted(own.bytes()?, peers.all());
         Ok(Begun::Left(async move {
-            let places = places.as_deref();
-            match (choice, peers.nodes()) {
-                (Rooted::Tree, Some(nodes)) => by_nodes(peers, nodes, &own, places, root).await,
-                _ => by_messages(peers, &own, places, root).await,
+            match choice {
+                Rooted::Tree => tree(peers, &own, places.as_deref(), root).await,
+                Rooted::Direct => direct(peers, &own, places.as_deref(), root).await,
             }
         }))
     }
@@ -155,61 +153,6 @@ fn own_block(peers: &impl Peers, send: &Input, places: Option<&[Buffer]>) -> Res
         (Input::InPlace, Some(places)) => Ok(places[peers.here()].clone()),
         (send, _) => send.required().cloned(),
     }
-}
-
-/// Collects equal blocks at the root, as from processes that are equally near.
-pub(super) async fn by_messages(
-    peers: &impl Peers,
-    own: &Buffer,
-    places: Option<&[Buffer]>,
-    root: usize,
-) -> Result<()> {
-    match choose::rooted(own.bytes()?, peers.all()) {
-        Rooted::Tree => tree(peers, own, places, root).await,
-        Rooted::Direct => direct(peers, own, places, root).await,
-    }
-}
-
-/// The leader of each node collects the blocks there, packed. The root gets those of a node in one
-/// message.
-async fn by_nodes(
-    peers: &impl Peers,
-    nodes: &Nodes,
-    own: &Buffer,
-    places: Option<&[Buffer]>,
-    root: usize,
-) -> Result<()> {
-    let levels = Levels::led_by(root, peers, nodes);
-    let (node, leader) = (levels.node(), levels.leader());
-    let Some(leaders) = levels.leaders() else {
-        return by_messages(node, own, None, leader).await;
-    };
-    let block = own.bytes()? as usize;
-    let room = |members: &Vec<usize>| Buffer::zeroed(members.len() * block);
-    let of_nodes = match places {
-        Some(_) => Some(nodes.all().iter().map(room).collect::<Result<Vec<_>>>()?),
-        None => None,
-    };
-    let root = nodes.number(root);
-    let held = match &of_nodes {
-        Some(of_nodes) => of_nodes[root].clone(),
-        None => Buffer::zeroed(node.all() * block)?,
-    };
-    let packed = parts(&blocks(&held, block, 0..1), node.all());
-    by_messages(node, own, Some(&packed), leader).await?;
-    match nodes.each() {
-        Some(_) => by_messages(leaders, &held, of_nodes.as_deref(), root).await?,
-        None => direct(leaders, &held, of_nodes.as_deref(), root).await?,
-    }
-    let (Some(of_nodes), Some(places)) = (of_nodes, places) else {
-        return Ok(());
-    };
-    for (members, of_node) in nodes.all().iter().zip(&of_nodes) {
-        for (at, &rank) in members.iter().enumerate() {
-            places[rank].copy_from(&blocks(of_node, block, at..at + 1))?;
-        }
-    }
-    Ok(())
 }
 
 /// The root receives each block from its process, right into its place.

@@ -6,9 +6,6 @@
 //! written against `Peers`. `choose` chooses the algorithms. [`Communicator::run`],
 //! [`Communicator::start`] and [`Communicator::plan`] carry an operation out.
 //!
-//! On several nodes a step within each node, one between them, and another one within each follow
-//! one another (`levels`).
-//!
 //! Every process of the communicator must make the same collective calls in the same order with
 //! fitting arguments.
 //!
@@ -29,7 +26,6 @@ mod choose;
 mod collective;
 mod exchange;
 mod gather;
-mod levels;
 mod neighbors;
 mod partial;
 mod pieces;
@@ -57,8 +53,6 @@ pub use scatter::{Scatter, Scatterv};
 
 #[cfg(all(test, feature = "sim"))]
 mod creations_tests;
-#[cfg(test)]
-mod nodes_tests;
 #[cfg(test)]
 mod shared_tests;
 #[cfg(all(test, feature = "sim"))]

@@ -4,11 +4,10 @@ use super::between::{Role, given};
 use super::buffers::{Given, Input, SEND_IN_PLACE, at_root, check_counts};
 use super::choose::{self, Collection, nearness};
 use super::collective::{Begun, Collective, Remainder};
-use super::levels::Levels;
 use super::partial::{Partial, fold};
 use super::tree::lowest_bit;
 use super::{pieces, shared};
-use crate::comm::{Call, Members, Nodes, Operation, Peers, Sides};
+use crate::comm::{Call, Members, Operation, Peers, Sides};
 use crate::data::{Buffer, Op};
 use crate::engine::AtSite;
 use crate::error::{Cause, Result};
@@ -100,7 +99,7 @@ impl Collective for Reduce {
             return Ok(Begun::Done(()));
         }
         Ok(Begun::Left(async move {
-            let result = collect(peers, own, place, (op, root)).await?;
+            let result = by_messages(peers, own, place, (op, root)).await?;
             match (result, place) {
                 (Some(result), Some(place)) => result.settle(place),
                 _ => Ok(()),
@@ -135,7 +134,7 @@ pub(super) async fn to_root(
     if let Some(at_site) = where_to_meet(peers, own)? {
         return shared::reduce(at_site, own, None, (op, root));
     }
-    collect(peers, own, None, (op, root)).await
+    by_messages(peers, own, None, (op, root)).await
 }
 
 /// Reduces the elements of this side and sends the result to `root` on the other one.
@@ -176,39 +175,7 @@ fn where_to_meet<'a>(peers: &'a impl Peers, own: &Buffer) -> Result<Option<AtSit
 }
 
 /// Returns the result at the root, in `place` if there is one and the order allows it.
-async fn collect<'a>(
-    peers: &impl Peers,
-    own: &Buffer,
-    place: Option<&'a Buffer>,
-    (op, root): (&Op, usize),
-) -> Result<Option<Partial<'a>>> {
-    match choose::nodes_to_reduce(peers, op.is_commutative()) {
-        // Boxed, so that the future of processes that are equally near stays small.
-        Some(nodes) => Box::pin(by_nodes((peers, nodes), own, place, (op, root))).await,
-        None => by_messages(peers, own, place, (op, root)).await,
-    }
-}
-
-/// The leader of each node collects from the processes there, and the root from the leaders.
-async fn by_nodes<'a>(
-    (peers, nodes): (&impl Peers, &Nodes),
-    own: &Buffer,
-    place: Option<&'a Buffer>,
-    (op, root): (&Op, usize),
-) -> Result<Option<Partial<'a>>> {
-    let levels = Levels::led_by(root, peers, nodes);
-    let of_node = by_messages(levels.node(), own, place, (op, levels.leader())).await?;
-    match (of_node, levels.leaders()) {
-        (Some(of_node), Some(leaders)) => {
-            let own = of_node.buffer();
-            by_messages(leaders, own, place, (op, nodes.number(root))).await
-        }
-        _ => Ok(None),
-    }
-}
-
-/// [`collect`] from processes that are equally near.
-pub(super) async fn by_messages<'a>(
+async fn by_messages<'a>(
     peers: &impl Peers,
     own: &Buffer,
     place: Option<&'a Buffer>,

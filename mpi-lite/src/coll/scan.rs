@@ -3,11 +3,10 @@
 use super::buffers::{Input, keep};
 use super::choose::{self, Prefix, nearness};
 use super::collective::{Begun, Collective, Remainder};
-use super::levels::Subset;
 use super::partial::Partial;
 use super::reduce::check_operands;
-use super::{bcast, shared};
-use crate::comm::{Call, Members, Nodes, Operation, Peers};
+use super::shared;
+use crate::comm::{Call, Members, Operation, Peers};
 use crate::data::{Buffer, Op};
 use crate::error::Result;
 
@@ -135,61 +134,10 @@ async fn exscan(peers: &impl Peers, own: &Buffer, receive: &Buffer, op: &Op) -> 
     Ok(())
 }
 
-/// Returns the sum of all ranks below this one, if there are any.
-async fn lower_ranks(
-    peers: &impl Peers,
-    own: &Buffer,
-    op: &Op,
-) -> Result<Option<Partial<'static>>> {
-    // A sum covers adjacent ranks, whatever the operator.
-    match choose::nodes_to_reduce(peers, false) {
-        Some(nodes) => by_nodes(peers, nodes, own, op).await,
-        None => by_messages(peers, own, op).await,
-    }
-}
-
-/// The last process of each node has the sum of its node. These processes find the sums of all
-/// nodes below theirs, and give them to their nodes, on which ranks follow one another.
-async fn by_nodes(
-    peers: &impl Peers,
-    nodes: &Nodes,
-    own: &Buffer,
-    op: &Op,
-) -> Result<Option<Partial<'static>>> {
-    let number = nodes.number(peers.here());
-    let node = Subset::of(peers, nodes.members(number)).expect("a process is on its node");
-    let lower = by_messages(&node, own, op).await?;
-    let last_of = |members: &Vec<usize>| members[members.len() - 1];
-    let lasts: Vec<usize> = nodes.all().iter().map(last_of).collect();
-    let mut below = None;
-    if let Some(lasts) = Subset::of(peers, lasts) {
-        let mut of_node = Partial::copy_of(own)?;
-        if let Some(lower) = &lower {
-            of_node.fold_left(lower, op)?;
-        }
-        below = by_messages(&lasts, of_node.buffer(), op).await?;
-    }
-    if number == 0 {
-        return Ok(lower);
-    }
-    let below = match below {
-        Some(below) => below,
-        None => Partial::room(own)?,
-    };
-    bcast::by_messages(&node, below.buffer(), node.all() - 1).await?;
-    let Some(mut lower) = lower else {
-        return Ok(Some(below));
-    };
-    lower.fold_left(&below, op)?;
-    Ok(Some(lower))
-}
-
-/// [`lower_ranks`] of processes that are equally near.
-///
 /// Recursive doubling: in round k a process and the one whose rank differs in bit k exchange the
 /// sums of their blocks of 2^k adjacent ranks. The upper one adds the lower block to the sum of all
 /// ranks below it. A partner beyond the last rank is left out: only blocks above would need it.
-async fn by_messages(
+async fn lower_ranks(
     peers: &impl Peers,
     own: &Buffer,
     op: &Op,

@@ -7,9 +7,8 @@ use super::buffers::{
 };
 use super::choose::{self, Rooted};
 use super::collective::{Begun, Collective, Remainder};
-use super::levels::{Levels, select};
 use super::tree::lowest_bit;
-use crate::comm::{Call, Members, Nodes, Operation, Peers, Sides};
+use crate::comm::{Call, Members, Operation, Peers, Sides};
 use crate::data::Buffer;
 use crate::error::Result;
 
@@ -75,10 +74,9 @@ impl Collective for Scatter {
         let own = own_place(peers, &self.receive, blocks.as_deref())?;
         let choice = choose::rooted(own.bytes()?, peers.all());
         Ok(Begun::Left(async move {
-            let blocks = blocks.as_deref();
-            match (choice, peers.nodes()) {
-                (Rooted::Tree, Some(nodes)) => by_nodes(peers, nodes, &own, blocks, root).await,
-                _ => by_messages(peers, &own, blocks, root).await,
+            match choice {
+                Rooted::Tree => tree(peers, &own, blocks.as_deref(), root).await,
+                Rooted::Direct => direct(peers, &own, blocks.as_deref(), root).await,
             }
         }))
     }
@@ -154,64 +152,6 @@ fn own_place(peers: &impl Peers, receive: &Input, blocks: Option<&[Buffer]>) -> 
         (Input::InPlace, Some(blocks)) => Ok(blocks[peers.here()].clone()),
         (receive, _) => receive.required().cloned(),
     }
-}
-
-/// Gives each process its equal block, as to processes that are equally near.
-pub(super) async fn by_messages(
-    peers: &impl Peers,
-    own: &Buffer,
-    blocks: Option<&[Buffer]>,
-    root: usize,
-) -> Result<()> {
-    match choose::rooted(own.bytes()?, peers.all()) {
-        Rooted::Tree => tree(peers, own, blocks, root).await,
-        Rooted::Direct => direct(peers, own, blocks, root).await,
-    }
-}
-
-/// The leader of each node gets the blocks of all processes there in one message, packed.
-async fn by_nodes(
-    peers: &impl Peers,
-    nodes: &Nodes,
-    own: &Buffer,
-    of_root: Option<&[Buffer]>,
-    root: usize,
-) -> Result<()> {
-    let levels = Levels::led_by(root, peers, nodes);
-    let (node, leader) = (levels.node(), levels.leader());
-    let Some(leaders) = levels.leaders() else {
-        return by_messages(node, own, None, leader).await;
-    };
-    let block = own.bytes()? as usize;
-    let root = nodes.number(root);
-    let packed = of_root.map(|all| -> Result<Vec<Buffer>> {
-        let each = nodes.all().iter();
-        each.map(|members| pack_for(all, members)).collect()
-    });
-    let of_nodes = packed.transpose()?;
-    let held = match &of_nodes {
-        Some(of_nodes) => of_nodes[root].clone(),
-        None => Buffer::zeroed(node.all() * block)?,
-    };
-    match nodes.each() {
-        Some(_) => by_messages(leaders, &held, of_nodes.as_deref(), root).await?,
-        None => direct(leaders, &held, of_nodes.as_deref(), root).await?,
-    }
-    // The root's block may stay in place, so it comes from there.
-    let of_node = match of_root {
-        Some(all) => select(all, nodes.members(root)),
-        None => parts(&blocks(&held, block, 0..1), node.all()),
-    };
-    by_messages(node, own, Some(&of_node), leader).await
-}
-
-/// The blocks of these ranks, one after the other.
-fn pack_for(all: &[Buffer], ranks: &[usize]) -> Result<Buffer> {
-    let mut packed = Vec::new();
-    for &rank in ranks {
-        all[rank].append_to(&mut packed);
-    }
-    Buffer::holding(&packed)
 }
 
 /// The root sends each block to its process, right from where it lies.

@@ -1,6 +1,6 @@
 //! Every algorithm with every number of processes from 1 to 33, each process a thread. A send
 //! waits until it is received, so an algorithm that leans on buffering hangs, and is found out.
-//! Then the same over shared memory, where small ones take other ways, and on several nodes.
+//! Then the same over shared memory, where small ones take other ways.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use super::buffers::parts;
 use super::collective::finish;
 use super::*;
 use crate::clock::Clock;
-use crate::comm::{Call, Communicator, Members, Nodes, Operation, Peers, drive};
+use crate::comm::{Call, Communicator, Members, Operation, Peers, drive};
 use crate::config::Settings;
 use crate::data::{Basic, Buffer, Datatype, Op, UserOp};
 use crate::engine::{AtSite, Engine, Lane, Subject, Survey, WaitPolicy};
@@ -27,19 +27,9 @@ const SIZES: std::ops::RangeInclusive<usize> = 1..=33;
 /// No program of a test takes that long, however busy the machine is: an algorithm is stuck.
 const STUCK: Duration = Duration::from_secs(300);
 
-/// Where the processes run, and what they send from one host to another.
-pub(super) struct Placement {
-    /// The host of each process, by rank.
-    hosts: Vec<usize>,
-    nodes: Option<Nodes>,
-    messages: AtomicUsize,
-    bytes: AtomicUsize,
-}
-
 /// One process's ends of the channels with all others.
-pub(super) struct Member {
+struct Member {
     rank: usize,
-    placement: Arc<Placement>,
     data_to: Vec<Sender<Vec<u8>>>,
     data_from: Vec<Mutex<Receiver<Vec<u8>>>>,
     taken_to: Vec<Sender<()>>,
@@ -51,13 +41,9 @@ pub(super) struct Member {
 impl Member {
     fn put(&self, to: usize, buffer: &Buffer) {
         self.sent.fetch_add(1, Ordering::Relaxed);
-        let bytes = buffer.pack();
-        let placement = &self.placement;
-        if placement.hosts[to] != placement.hosts[self.rank] {
-            placement.messages.fetch_add(1, Ordering::Relaxed);
-            placement.bytes.fetch_add(bytes.len(), Ordering::Relaxed);
-        }
-        self.data_to[to].send(bytes).expect("its thread runs");
+        self.data_to[to]
+            .send(buffer.pack())
+            .expect("its thread runs");
     }
 
     fn wait_taken(&self, to: usize) {
@@ -75,10 +61,6 @@ impl Peers for Member {
 
     fn all(&self) -> usize {
         self.data_to.len()
-    }
-
-    fn nodes(&self) -> Option<&Nodes> {
-        self.placement.nodes.as_ref()
     }
 
     async fn send(&self, to: usize, buffer: &Buffer) -> Result<()> {
@@ -124,7 +106,7 @@ impl Peers for Member {
 }
 
 /// A process of a test: one whose sends wait, or a rank of a node.
-pub(super) enum Process {
+enum Process {
     Strict(Member),
     OnOneNode(Communicator),
 }
@@ -182,20 +164,13 @@ impl Peers for Process {
             Self::OnOneNode(world) => Communicator::at_site(world),
         }
     }
-
-    fn nodes(&self) -> Option<&Nodes> {
-        match self {
-            Self::Strict(member) => member.nodes(),
-            Self::OnOneNode(world) => Communicator::nodes(world),
-        }
-    }
 }
 
 /// A call of the right kind for messages of any.
 const NO_CALL: Call = Call::of_all(Operation::Barrier);
 
 /// Checks and carries out an operation among `peers`.
-pub(super) fn run(peers: &Process, collective: &impl Collective<Output = ()>) -> Result<()> {
+fn run(peers: &Process, collective: &impl Collective<Output = ()>) -> Result<()> {
     collective.check(Members {
         here: peers.here(),
         all: peers.all(),
@@ -219,21 +194,8 @@ fn mesh<T>(size: usize) -> Ends<T> {
     (to, from)
 }
 
-/// Runs `program` in `size` processes on hosts of their own; checks that no message is left over.
+/// Runs `program` in `size` processes; checks that no message is left over.
 fn strict(size: usize, program: &(impl Fn(&Process) + Sync)) {
-    on_hosts((0..size).collect(), program);
-}
-
-/// Runs `program` in processes on these hosts, by rank; checks that no message is left over.
-/// Returns the number of messages from one host to another, and of their bytes.
-pub(super) fn on_hosts(hosts: Vec<usize>, program: &(impl Fn(&Process) + Sync)) -> (usize, usize) {
-    let size = hosts.len();
-    let placement = Arc::new(Placement {
-        nodes: Nodes::of(hosts.iter()),
-        hosts,
-        messages: AtomicUsize::new(0),
-        bytes: AtomicUsize::new(0),
-    });
     let ((data_to, data_from), (taken_to, taken_from)) = (mesh(size), mesh(size));
     let ends = data_to
         .into_iter()
@@ -243,7 +205,6 @@ pub(super) fn on_hosts(hosts: Vec<usize>, program: &(impl Fn(&Process) + Sync)) 
         for (rank, ((data_to, data_from), (taken_to, taken_from))) in ends.enumerate() {
             let member = Member {
                 rank,
-                placement: Arc::clone(&placement),
                 data_to,
                 data_from,
                 taken_to,
@@ -264,31 +225,6 @@ pub(super) fn on_hosts(hosts: Vec<usize>, program: &(impl Fn(&Process) + Sync)) 
             });
         }
     });
-    let Placement {
-        messages, bytes, ..
-    } = &*placement;
-    (
-        messages.load(Ordering::Relaxed),
-        bytes.load(Ordering::Relaxed),
-    )
-}
-
-/// Numbers of processes on several nodes.
-const FAR_SIZES: [usize; 6] = [3, 4, 6, 8, 9, 13];
-
-/// Hosts of `size` processes, by rank: one after the other, in turn, and without any rule.
-fn placements(size: usize) -> Vec<Vec<usize>> {
-    let hosts = |host: &dyn Fn(usize) -> usize| (0..size).map(host).collect();
-    let mut dice = Dice(size as u64);
-    let by_chance = (0..size).map(|_| dice.roll(3) as usize).collect();
-    vec![
-        hosts(&|rank| rank * 2 / size),
-        hosts(&|rank| rank * 4 / size),
-        hosts(&|rank| rank % 2),
-        hosts(&|rank| rank % 3),
-        hosts(&|rank| usize::from(rank == size / 2)),
-        by_chance,
-    ]
 }
 
 /// Sizes over shared memory: few, since the memory of a test stays until its process ends.
@@ -345,16 +281,9 @@ fn join(link: Shm, me: u32, size: usize) -> Communicator {
     Communicator::predefined(&engine).0
 }
 
-/// Runs `program` in `size` processes whose sends wait, in as many that share memory, and on
-/// several nodes.
+/// Runs `program` in `size` processes whose sends wait, and in as many that share memory.
 fn world(size: usize, program: impl Fn(&Process) + Sync) {
     strict(size, &program);
-    if FAR_SIZES.contains(&size) {
-        for hosts in placements(size) {
-            println!("hosts of the processes: {hosts:?}");
-            on_hosts(hosts, &program);
-        }
-    }
     if NEAR_SIZES.contains(&size) {
         for is_oversubscribed in [false, true] {
             on_one_node(size, is_oversubscribed, &|world| {
@@ -377,12 +306,12 @@ fn everywhere(program: impl Fn(&Process, &Datatype) + Sync) {
 }
 
 /// Elements in memory.
-pub(super) struct Room {
-    pub(super) buffer: Buffer,
+struct Room {
+    buffer: Buffer,
 }
 
 impl Room {
-    pub(super) fn of(values: &[i32], datatype: &Datatype) -> Self {
+    fn of(values: &[i32], datatype: &Datatype) -> Self {
         let buffer = Buffer::scratch(values.len() as u64, datatype).unwrap();
         let bytes: Vec<u8> = values
             .iter()
@@ -392,7 +321,7 @@ impl Room {
         Self { buffer }
     }
 
-    pub(super) fn empty(len: usize, datatype: &Datatype) -> Self {
+    fn empty(len: usize, datatype: &Datatype) -> Self {
         Self::of(&vec![-1; len], datatype)
     }
 
@@ -402,12 +331,12 @@ impl Room {
         bytes.chunks_exact(4).map(value).collect()
     }
 
-    pub(super) fn input(&self) -> Input {
+    fn input(&self) -> Input {
         Input::Buffer(self.buffer.clone())
     }
 
     /// The buffer of one block of `count` per process.
-    pub(super) fn per_process(&self, count: u64) -> Buffer {
+    fn per_process(&self, count: u64) -> Buffer {
         self.buffer.part(0, count)
     }
 }
@@ -452,7 +381,7 @@ fn reduce_scatter(send: Input, receive: &Buffer, counts: &[u64], op: &Op) -> Red
     }
 }
 
-pub(super) fn gather(send: Input, receive: Option<&Buffer>, root: i32) -> Gather {
+fn gather(send: Input, receive: Option<&Buffer>, root: i32) -> Gather {
     let receive = receive.cloned();
     Gather {
         send,
@@ -461,7 +390,7 @@ pub(super) fn gather(send: Input, receive: Option<&Buffer>, root: i32) -> Gather
     }
 }
 
-pub(super) fn scatter(send: Option<&Buffer>, receive: Input, root: i32) -> Scatter {
+fn scatter(send: Option<&Buffer>, receive: Input, root: i32) -> Scatter {
     let send = send.cloned();
     Scatter {
         send,

@@ -8,7 +8,7 @@
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use super::{Call, Communicator, Nodes, Sides};
+use super::{Call, Communicator, Sides};
 use crate::data::Buffer;
 use crate::engine::{AtSite, Calls};
 use crate::error::{Cause, Error, Result};
@@ -48,12 +48,6 @@ pub trait Peers: Sync {
     /// The site where they meet without messages, if they do. A process that comes to an epoch
     /// stays until it is over: the future that does so blocks.
     fn at_site(&self) -> Option<AtSite<'_>> {
-        None
-    }
-
-    /// Which of them share a node, if they are on several nodes and some do. All of them get the
-    /// same.
-    fn nodes(&self) -> Option<&Nodes> {
         None
     }
 
@@ -165,10 +159,6 @@ impl Peers for Caller<'_> {
 
     fn at_site(&self) -> Option<AtSite<'_>> {
         self.communicator.at_site()
-    }
-
-    fn nodes(&self) -> Option<&Nodes> {
-        self.communicator.nodes()
     }
 
     async fn send(&self, to: usize, buffer: &Buffer) -> Result<()> {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use super::peers::drive;
 use super::point::check_length;
-use super::{Call, Communicator, Form, Nodes, Peers, Sides, mismatch, open_port};
+use super::{Call, Communicator, Form, Peers, Sides, mismatch, open_port};
 use crate::data::Buffer;
 use crate::engine::envelope::RANK_BITS;
 use crate::engine::matching::Pattern;
@@ -161,10 +161,6 @@ impl Peers for TaskPeers {
 
     fn all(&self) -> usize {
         self.communicator.group().size() as usize
-    }
-
-    fn nodes(&self) -> Option<&Nodes> {
-        self.communicator.nodes()
     }
 
     async fn send(&self, to: usize, buffer: &Buffer) -> Result<()> {
