@@ -1,6 +1,8 @@
 //! Long collectives of ranks that share memory, without messages: the data go through shared
 //! memory in pieces, each in an epoch of its own. A root is ahead of those that read. Each byte is
 //! copied into shared memory once, and from there once by each process that needs it.
+//!
+//! None of it is inlined: it would lengthen the calls with short data.
 
 use super::buffers::{keep, split};
 use super::exchange::look_at_all;
@@ -41,6 +43,7 @@ fn some(buffer: &Buffer, first: u64, count: u64) -> Buffer {
 }
 
 /// Broadcast of more than [`SHARED_BYTES`].
+#[inline(never)]
 pub(super) fn broadcast(at_site: AtSite<'_>, buffer: &Buffer, root: usize) -> Result<()> {
     let stretch = buffer.as_bytes();
     let is_root = at_site.site().me() == root;
@@ -133,6 +136,7 @@ fn differs((len, room): (u64, u64), root: usize) -> Result<()> {
 
 /// Reduction: all bring their elements for the root, and do not wait for it. `place` is where the
 /// root's result goes; it may be the same memory as `own`.
+#[inline(never)]
 pub(super) fn reduce(
     at_site: AtSite<'_>,
     own: &Buffer,
@@ -147,6 +151,7 @@ pub(super) fn reduce(
 }
 
 /// Allreduce. `own` and `result` may be the same memory.
+#[inline(never)]
 pub(super) fn allreduce(at_site: AtSite<'_>, own: &Buffer, result: &Buffer, op: &Op) -> Result<()> {
     let is_pair = at_site.site().size() == 2;
     each_piece(own, |first, count| {
@@ -220,6 +225,7 @@ fn swap_slices(
 }
 
 /// All-gather. The own block lies in its place already.
+#[inline(never)]
 pub(super) fn allgather(at_site: AtSite<'_>, places: &[Buffer]) -> Result<()> {
     let own = &places[at_site.site().me()];
     each_part(own.bytes()? as usize, PIECE_BYTES, |from, len| {
@@ -232,6 +238,7 @@ pub(super) fn allgather(at_site: AtSite<'_>, places: &[Buffer]) -> Result<()> {
 }
 
 /// All-to-all. `blocks` may be the same memory as `places`. All have as many bytes.
+#[inline(never)]
 pub(super) fn alltoall(at_site: AtSite<'_>, blocks: &[Buffer], places: &[Buffer]) -> Result<()> {
     let (me, size) = (at_site.site().me(), places.len());
     keep(&blocks[me], &places[me])?;

@@ -94,8 +94,7 @@ impl Collective for Reduce {
             shared::reduce(at_site, own, place, (op, root))?;
             return Ok(Begun::Done(()));
         }
-        if let Some(at_site) = choose::in_pieces(peers, (own.bytes()?, own.datatype().size())) {
-            pieces::reduce(at_site, own, place, (op, root))?;
+        if in_pieces(peers, own, place, (op, root))? {
             return Ok(Begun::Done(()));
         }
         Ok(Begun::Left(async move {
@@ -106,6 +105,22 @@ impl Collective for Reduce {
             }
         }))
     }
+}
+
+/// Reduces in pieces, if the processes can. Returns true if they did. Not inlined: it would lengthen
+/// the calls with short data.
+#[inline(never)]
+fn in_pieces(
+    peers: &impl Peers,
+    own: &Buffer,
+    place: Option<&Buffer>,
+    (op, root): (&Op, usize),
+) -> Result<bool> {
+    let elements = (own.bytes()?, own.datatype().size());
+    let Some(at_site) = choose::in_pieces(peers, elements) else {
+        return Ok(false);
+    };
+    pieces::reduce(at_site, own, place, (op, root)).map(|()| true)
 }
 
 /// Checks the operands of a reduction and where its result goes.

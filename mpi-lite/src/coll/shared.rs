@@ -325,7 +325,6 @@ pub(super) fn broadcast(at_site: AtSite<'_>, buffer: &Buffer, root: usize) -> Re
 
 /// Reduction in which all bring elements for the root, and do not wait for it. Returns the result
 /// at the root.
-#[inline(always)]
 pub(super) fn reduce<'a>(
     at_site: AtSite<'_>,
     own: &Buffer,
