@@ -19,7 +19,16 @@ mkdir -p "$folder"
 
 RUSTFLAGS="-Zsanitizer=thread" $cargo +nightly test -Zbuild-std --target "$host" \
     --target-dir "$folder/tests" --package mpi-lite --lib -- \
-    engine::lead_tests engine::lock_tests engine::tasks_tests || exit 1
+    engine::waiting::lead_tests engine::waiting::lock_tests engine::tasks::tests \
+    >"$folder/log" 2>&1 || {
+    cat "$folder/log" >&2
+    exit 1
+}
+grep "^test result" "$folder/log"
+grep -q "^running [1-9]" "$folder/log" || {
+    echo "tsan: no unit test has these names" >&2
+    exit 1
+}
 
 # The runtime is linked to the programs.
 RUSTFLAGS="-Zsanitizer=thread -Zexternal-clangrt" CARGO_PROFILE_RELEASE_LTO=off \
