@@ -63,7 +63,7 @@ fn trace() -> Trace {
     trace
 }
 
-/// Located that was loaded from a file, and the symbol at an address in it.
+/// Code that was loaded from a file, and the symbol at an address in it.
 struct Located {
     /// The name of the file as the dynamic linker has it.
     file: String,
