@@ -46,6 +46,14 @@ pub const MEMBER_SLOT_BYTES: usize = (2 * AHEAD + 6) * 64;
 /// Bytes of a payload.
 pub const PAYLOAD_BYTES: usize = 4096;
 
+/// The first places have long payloads, for the pieces of long data: the first communicators of a
+/// node meet there.
+pub const LONG_PLACES: u32 = 8;
+
+/// Bytes of a long payload: what a cache of a core holds beside what it is copied to. The page more
+/// lets the payloads of a rank begin at different lines of a cache.
+pub const LONG_PAYLOAD_BYTES: usize = (1 << 16) + PAGE as usize;
+
 /// Payloads of a rank at a place: for what it brings, and two for results.
 pub const PAYLOADS: usize = AHEAD + 2;
 
@@ -84,10 +92,32 @@ pub const fn payloads_at(ranks: u32) -> u64 {
     slots_at(ranks) + slots.next_multiple_of(PAGE)
 }
 
+/// Bytes of a payload at `place`.
+#[must_use]
+pub const fn payload_bytes(place: u32) -> usize {
+    match place < LONG_PLACES {
+        true => LONG_PAYLOAD_BYTES,
+        false => PAYLOAD_BYTES,
+    }
+}
+
+/// Bytes of the payloads of `ranks` ranks at all places before `place`.
+#[must_use]
+pub const fn payloads_before(place: u32, ranks: u32) -> u64 {
+    let long = if place < LONG_PLACES {
+        place
+    } else {
+        LONG_PLACES
+    };
+    let bytes =
+        long as u64 * LONG_PAYLOAD_BYTES as u64 + (place - long) as u64 * PAYLOAD_BYTES as u64;
+    bytes * ranks as u64 * PAYLOADS as u64
+}
+
 /// Where the exchange buffers begin: for sends, for receives, then those of the places.
 #[must_use]
 pub const fn exchange_at(ranks: u32) -> u64 {
-    payloads_at(ranks) + PLACES as u64 * ranks as u64 * (PAYLOADS * PAYLOAD_BYTES) as u64
+    payloads_at(ranks) + payloads_before(PLACES, ranks)
 }
 
 /// Bytes of the memory that `ranks` ranks share.

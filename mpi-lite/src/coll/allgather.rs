@@ -6,7 +6,7 @@ use super::buffers::{
 };
 use super::choose::{self, Spread};
 use super::collective::{Begun, Collective, Remainder};
-use super::exchange;
+use super::{exchange, pieces};
 use crate::comm::{Call, Members, Operation, Peers, Sides};
 use crate::data::Buffer;
 use crate::error::Result;
@@ -72,6 +72,10 @@ impl Collective for Allgather {
                 exchange::allgather_by_last(at_site, Operation::Allgather, &places)?;
             }
             _ => {
+                if let Some(at_site) = choose::in_pieces(peers, (bytes, 1)) {
+                    pieces::allgather(at_site, &places)?;
+                    return Ok(Begun::Done(()));
+                }
                 return Ok(Begun::Left(async move {
                     match choice {
                         Spread::Ring => ring(peers, &places).await,

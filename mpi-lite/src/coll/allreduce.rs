@@ -7,7 +7,7 @@ use super::choose::{self, Reduction, nearness};
 use super::collective::{Begun, Collective, Remainder};
 use super::partial::{Partial, fold};
 use super::reduce::{check_operands, swap_results};
-use super::{allgather, shared};
+use super::{allgather, pieces, shared};
 use crate::comm::{Call, Members, Operation, Peers, Sides};
 use crate::data::{Buffer, Op};
 use crate::error::Result;
@@ -88,6 +88,10 @@ pub(super) fn allreduce<'a, P: Peers>(
         (Reduction::All, Some(at_site)) => shared::allreduce_by_all(at_site, own, receive, op)?,
         (Reduction::Last, Some(at_site)) => shared::allreduce_by_last(at_site, own, receive, op)?,
         _ => {
+            if let Some(at_site) = choose::in_pieces(peers, (own.bytes()?, own.datatype().size())) {
+                pieces::allreduce(at_site, own, receive, op)?;
+                return Ok(Begun::Done(()));
+            }
             return Ok(Begun::Left(async move {
                 if choice == Reduction::Ring {
                     keep(own, receive)?;

@@ -6,7 +6,7 @@ use super::buffers::{
 };
 use super::choose::{self, Exchange, Nearness, nearness};
 use super::collective::{Begun, Collective, Remainder};
-use super::exchange;
+use super::{exchange, pieces};
 use crate::comm::{Call, Members, Operation, Peers, Sides};
 use crate::data::Buffer;
 use crate::error::{Cause, Result};
@@ -77,6 +77,10 @@ impl Collective for Alltoall {
                 exchange::alltoall_by_last(at_site, &whole(own), &whole(receive))?;
             }
             _ => {
+                if let Some(at_site) = choose::in_pieces(peers, (bytes, 1)) {
+                    pieces::alltoall(at_site, &blocks, &places)?;
+                    return Ok(Begun::Done(()));
+                }
                 return Ok(Begun::Left(async move {
                     match (choice, &self.send) {
                         (Exchange::Hops, _) => hops(peers, &blocks, &places).await,

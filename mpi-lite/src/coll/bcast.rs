@@ -5,7 +5,7 @@ use super::buffers::split;
 use super::choose::{self, Broadcast, nearness};
 use super::collective::{Begun, Collective, Remainder, complete};
 use super::tree::lowest_bit;
-use super::{scatter, shared};
+use super::{pieces, scatter, shared};
 use crate::comm::{Call, Members, Operation, Peers, Sides};
 use crate::data::Buffer;
 use crate::error::Result;
@@ -74,6 +74,10 @@ pub(super) fn broadcast<'a, P: Peers>(
     let choice = choose::broadcast(buffer.bytes()?, peers.all(), nearness(peers));
     if let (Broadcast::Site, Some(at_site)) = (choice, peers.at_site()) {
         shared::broadcast(at_site, buffer, root)?;
+        return Ok(Begun::Done(()));
+    }
+    if let Some(at_site) = choose::in_pieces(peers, (buffer.bytes()?, 1)) {
+        pieces::broadcast(at_site, buffer, root)?;
         return Ok(Begun::Done(()));
     }
     Ok(Begun::Left(async move {

@@ -4,8 +4,10 @@
 //! Small messages: few rounds, because each costs a latency. Large ones: few bytes per link.
 //! The limits are first guesses from the design of the algorithms, to be replaced by measurement.
 
+use super::pieces::PIECE_BYTES;
 use super::shared::SHARED_BYTES;
 use crate::comm::Peers;
+use crate::engine::AtSite;
 
 /// Up to this many bytes per process, gather and scatter pass packed blocks along a tree; beyond,
 /// the root deals with each process itself, without copies.
@@ -71,6 +73,14 @@ pub(super) fn unless_without_buffers<C: PartialEq>(
         return choose(Nearness::Apart);
     }
     choice
+}
+
+/// Returns the site of the processes, if it has room for pieces of long data: `bytes` bytes of each
+/// process, in elements of `size` bytes. All of them get the same result.
+pub(super) fn in_pieces(peers: &impl Peers, (bytes, size): (u64, u64)) -> Option<AtSite<'_>> {
+    let has_room = |at_site: &AtSite<'_>| at_site.site().most_bytes() > PIECE_BYTES;
+    let is_long = bytes > SHARED_BYTES && size <= PIECE_BYTES as u64;
+    peers.at_site().filter(|it| is_long && has_room(it))
 }
 
 /// How a barrier detects that all have come.

@@ -16,15 +16,21 @@ use crate::node::site::{Epoch, Who};
 pub(super) fn allgather_by_all(at_site: AtSite<'_>, places: &[Buffer]) -> Result<()> {
     let own = &places[at_site.site().me()];
     let block = own.bytes()? as usize;
-    look_at_all(at_site, Operation::Allgather, own, |epoch, rank| {
-        let part = Excerpt {
-            rank,
-            bytes: block,
-            from: 0,
-            len: block,
-        };
-        take_part(epoch, part, &places[rank])
-    })
+    let fill = |bytes: &mut [u8]| pack(own, bytes);
+    look_at_all(
+        at_site,
+        Operation::Allgather,
+        (block, fill),
+        |epoch, rank| {
+            let part = Excerpt {
+                rank,
+                bytes: block,
+                from: 0,
+                len: block,
+            };
+            take_part(epoch, part, &places[rank])
+        },
+    )
 }
 
 /// All-gather (`kind`) in which the last member to come joins the blocks. They may have any length.
@@ -71,16 +77,22 @@ pub(super) fn alltoall_by_all(at_site: AtSite<'_>, own: &Buffer, places: &[Buffe
     let total = own.bytes()? as usize;
     let count = own.count() / size as u64;
     keep(&own.part((me as u64 * count) as i64, count), &places[me])?;
-    look_at_all(at_site, Operation::Alltoall, own, |epoch, rank| {
-        let len = total / size;
-        let part = Excerpt {
-            rank,
-            bytes: total,
-            from: me * len,
-            len,
-        };
-        take_part(epoch, part, &places[rank])
-    })
+    let fill = |bytes: &mut [u8]| pack(own, bytes);
+    look_at_all(
+        at_site,
+        Operation::Alltoall,
+        (total, fill),
+        |epoch, rank| {
+            let len = total / size;
+            let part = Excerpt {
+                rank,
+                bytes: total,
+                from: me * len,
+                len,
+            };
+            take_part(epoch, part, &places[rank])
+        },
+    )
 }
 
 /// All-to-all in which the last member to come sorts the blocks.
@@ -110,17 +122,18 @@ pub(super) fn alltoallw_by_last(
     done.map_err(|error| in_words(at_site, error))
 }
 
-/// Brings `own`, and calls `take` with each other rank that has come.
-fn look_at_all(
+/// Brings `bytes` bytes that `fill` writes, as many as each other, and calls `take` with each other
+/// rank that has come.
+pub(super) fn look_at_all(
     at_site: AtSite<'_>,
     kind: Operation,
-    own: &Buffer,
+    (bytes, fill): (usize, impl FnOnce(&mut [u8])),
     mut take: impl FnMut(Epoch<'_>, usize) -> Result<()>,
 ) -> Result<()> {
     let (me, size) = (at_site.site().me(), at_site.site().size());
-    let (epoch, about) = at_site.begin_epoch(kind.about(0, own.bytes()?))?;
+    let (epoch, about) = at_site.begin_epoch(kind.about(0, bytes as u64))?;
     wait(at_site, about, || epoch.is_free())?;
-    epoch.bring(about, Who::Others, |bytes| pack(own, bytes));
+    epoch.bring(about, Who::Others, fill);
     epoch.is_to_be_read_for(Who::Others);
     at_site.wake(Who::Others);
     for rank in (0..size).filter(|&rank| rank != me) {

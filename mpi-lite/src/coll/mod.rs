@@ -1,5 +1,6 @@
 //! Collective operations. They use point-to-point messages in the communicator's second context.
-//! Small ones of ranks that share memory use no messages (`shared`).
+//! Ranks that share memory use no messages in blocking ones: small data are in a line or a payload
+//! (`shared`, `exchange`), long data go in pieces (`pieces`). Decision 0078.
 //!
 //! Each file holds one operation: the value that names it with its arguments, and its algorithms,
 //! written against `Peers`. `choose` chooses the algorithms. [`Communicator::run`],
@@ -27,6 +28,7 @@ mod exchange;
 mod gather;
 mod neighbors;
 mod partial;
+mod pieces;
 mod reduce;
 mod reduce_scatter;
 mod scan;

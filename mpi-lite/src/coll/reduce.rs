@@ -5,8 +5,8 @@ use super::buffers::{Given, Input, SEND_IN_PLACE, at_root, check_counts};
 use super::choose::{self, Collection, nearness};
 use super::collective::{Begun, Collective, Remainder};
 use super::partial::{Partial, fold};
-use super::shared;
 use super::tree::lowest_bit;
+use super::{pieces, shared};
 use crate::comm::{Call, Members, Operation, Peers, Sides};
 use crate::data::{Buffer, Op};
 use crate::engine::AtSite;
@@ -94,6 +94,9 @@ impl Collective for Reduce {
             shared::reduce(at_site, own, place, (op, root))?;
             return Ok(Begun::Done(()));
         }
+        if in_pieces(peers, own, place, (op, root))? {
+            return Ok(Begun::Done(()));
+        }
         Ok(Begun::Left(async move {
             let result = by_messages(peers, own, place, (op, root)).await?;
             match (result, place) {
@@ -102,6 +105,22 @@ impl Collective for Reduce {
             }
         }))
     }
+}
+
+/// Reduces in pieces, if the processes can. Returns true if they did. Not inlined: it would lengthen
+/// the calls with short data.
+#[inline(never)]
+fn in_pieces(
+    peers: &impl Peers,
+    own: &Buffer,
+    place: Option<&Buffer>,
+    (op, root): (&Op, usize),
+) -> Result<bool> {
+    let elements = (own.bytes()?, own.datatype().size());
+    let Some(at_site) = choose::in_pieces(peers, elements) else {
+        return Ok(false);
+    };
+    pieces::reduce(at_site, own, place, (op, root)).map(|()| true)
 }
 
 /// Checks the operands of a reduction and where its result goes.

@@ -419,7 +419,7 @@ fn reduce_lines(
 }
 
 /// `result = left op result`, where `left` is without gaps.
-fn fold_packed(left: &[u8], result: &Buffer, op: &Op) -> Result<()> {
+pub(super) fn fold_packed(left: &[u8], result: &Buffer, op: &Op) -> Result<()> {
     if result.datatype().has_no_gaps() {
         let (count, datatype) = (result.count(), result.datatype());
         let change = |inout: &mut [u8]| op.apply(left, inout, count, datatype);

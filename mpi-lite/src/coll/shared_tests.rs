@@ -115,7 +115,8 @@ impl Walker {
         let slot = self.steps.roll(self.slots.len() as u64) as usize;
         let comm = self.slots[slot].clone();
         let root = (self.steps.roll(1 << 20) % u64::from(comm.size())) as u32;
-        let longest = [1, 6, 7, 500, 700][self.steps.roll(5) as usize];
+        // A line, a payload, and pieces.
+        let longest = [1, 6, 7, 500, 700, 20_000][self.steps.roll(6) as usize];
         let len = self.steps.roll(longest + 1) as usize;
         match self.steps.roll(15) {
             0 | 1 => comm.run(&Barrier).unwrap(),
@@ -375,6 +376,75 @@ fn a_longer_broadcast_than_the_buffer_is_an_error() {
             ));
         }
     });
+}
+
+#[test]
+fn long_data_with_gaps_go_in_pieces() {
+    const COUNT: usize = 40_003;
+    let gaps = Datatype::Basic(Basic::Int).resized(-4, 12).unwrap();
+    for (size, is_oversubscribed) in [(2, false), (3, true), (5, false), (5, true)] {
+        on_one_node(size, is_oversubscribed, &|world| {
+            let me = world.rank() as usize;
+            let block = |from: usize, to: usize| -> Vec<u8> {
+                let words = (0..COUNT).map(|at| (from * 10_000_000 + to * 100_000 + at) as u32);
+                words.flat_map(u32::to_ne_bytes).collect()
+            };
+            let blocks = |way: &dyn Fn(usize) -> (usize, usize)| -> Vec<u8> {
+                let each = (0..size).map(|other| {
+                    let (from, to) = way(other);
+                    block(from, to)
+                });
+                each.collect::<Vec<_>>().concat()
+            };
+            let room = |bytes: &[u8]| {
+                let buffer = Buffer::scratch(bytes.len() as u64 / 4, &gaps).unwrap();
+                buffer.unpack(bytes);
+                buffer
+            };
+            let of_one = |buffer: &Buffer| buffer.part(0, COUNT as u64);
+            let place = room(&block(me, 7));
+            world.run(&bcast(&place, size as i32 - 1)).unwrap();
+            assert_eq!(place.pack(), block(size - 1, 7));
+            let own = room(&blocks(&|other| (me, other)));
+            let all = room(&vec![0; size * COUNT * 4]);
+            let send = Input::Buffer(of_one(&own));
+            world.run(&alltoall(send, &of_one(&all))).unwrap();
+            assert_eq!(all.pack(), blocks(&|other| (other, me)));
+            world.run(&alltoall(Input::InPlace, &of_one(&own))).unwrap();
+            assert_eq!(own.pack(), blocks(&|other| (other, me)), "in place");
+            let mine = Input::Buffer(room(&block(me, 3)));
+            world.run(&allgather(mine, &of_one(&all))).unwrap();
+            assert_eq!(all.pack(), blocks(&|other| (other, 3)));
+        });
+    }
+}
+
+/// The root has 150,000 bytes.
+#[test]
+fn a_long_broadcast_of_another_length_is_an_error_and_the_next_one_is_right() {
+    for room in [100_000, 200_000] {
+        on_one_node(2, false, &|world| {
+            let is_root = world.rank() == 0;
+            let mut bytes = vec![1; if is_root { 150_000 } else { room }];
+            let outcome = world.run(&bcast(&Buffer::of_bytes(&mut bytes), 0));
+            if is_root {
+                outcome.unwrap();
+            } else {
+                let error = outcome.unwrap_err();
+                let is_longer = matches!(
+                    error.cause(),
+                    Cause::Truncate {
+                        len: 150_000,
+                        room: 100_000
+                    }
+                );
+                assert_eq!(is_longer, room == 100_000, "{error}");
+            }
+            let mut word = [world.rank() as u8];
+            world.run(&bcast(&Buffer::of_bytes(&mut word), 0)).unwrap();
+            assert_eq!(word, [0]);
+        });
+    }
 }
 
 /// Blocks of 4,000 bytes of 20 ranks are more than an exchange buffer holds.

@@ -14,7 +14,7 @@ pub(crate) use mpi_boot::node_memory::{
 };
 use mpi_boot::node_memory::{
     AREA_BYTES, MEMBER_SLOT_BYTES, PAIR_BYTES, REPLY_BYTES, bytes_of, exchange_at, pairs_at,
-    payloads_at, replies_at, reply_number, slots_at,
+    payload_bytes, payloads_at, payloads_before, replies_at, reply_number, slots_at,
 };
 pub use mpi_boot::node_memory::{EXCHANGE_BYTES, PLACES, RANKS_MAX};
 
@@ -157,23 +157,30 @@ impl core::fmt::Debug for MemberSlot {
 }
 
 /// Room for what does not fit a line.
-#[repr(C, align(4096))]
-pub(crate) struct Payloads(UnsafeCell<[[u8; PAYLOAD_BYTES]; PAYLOADS]>);
+#[derive(Clone, Copy)]
+pub(crate) struct Payloads {
+    start: *mut u8,
+    /// Bytes of one.
+    each: usize,
+}
 
 // SAFETY: both sides reach the bytes through raw pointers only; a payload is written before the
 // sequence word of its line, and read after.
 unsafe impl Sync for Payloads {}
+// SAFETY: as above. The memory stays mapped as long as the process lives.
+unsafe impl Send for Payloads {}
 
 impl Payloads {
     /// The first `bytes` bytes of a payload, or all.
     pub(crate) fn span(&self, payload: usize, bytes: usize) -> Span {
-        assert!(
-            payload < PAYLOADS && bytes <= PAYLOAD_BYTES,
-            "within a payload"
-        );
-        let start = self.0.get().cast::<u8>();
+        assert!(payload < PAYLOADS && bytes <= self.each, "within a payload");
         // SAFETY: within the payloads. `site` hands them over by the sequence words of the lines.
-        unsafe { Span::new(start.add(payload * PAYLOAD_BYTES), bytes) }
+        unsafe { Span::new(self.start.add(payload * self.each), bytes) }
+    }
+
+    /// Bytes of one.
+    pub(crate) fn each(&self) -> usize {
+        self.each
     }
 }
 
@@ -300,7 +307,6 @@ impl Area {
 const _: () = assert!(size_of::<Area>() == AREA_BYTES && size_of::<Pair>() == PAIR_BYTES);
 const _: () = assert!(size_of::<Reply>() == REPLY_BYTES);
 const _: () = assert!(size_of::<MemberSlot>() == MEMBER_SLOT_BYTES);
-const _: () = assert!(size_of::<Payloads>() == PAYLOADS * PAYLOAD_BYTES);
 
 /// A file in memory, mapped as long as this lives.
 #[derive(Debug)]
@@ -483,10 +489,16 @@ impl Segment {
     }
 
     /// The payloads of local rank `rank` at `place`.
-    pub(crate) fn payloads(self, place: u32, rank: u32) -> &'static Payloads {
-        let number = self.at_place(place, rank);
-        // SAFETY: as above; any bytes are valid payloads.
-        unsafe { &*self.base.payloads.cast::<Payloads>().add(number) }
+    pub(crate) fn payloads(self, place: u32, rank: u32) -> Payloads {
+        // It checks both numbers.
+        let _ = self.at_place(place, rank);
+        let each = payload_bytes(place);
+        let before = payloads_before(place, self.ranks) as usize;
+        let start = self.base.payloads;
+        Payloads {
+            start: start.wrapping_add(before + rank as usize * PAYLOADS * each),
+            each,
+        }
     }
 
     /// The send buffer of local rank `rank`.

@@ -33,7 +33,7 @@ pub use super::about::{About, Before, Straggler, Who};
 pub use super::line::{LINE_BYTES, Line};
 pub use super::segment::{EXCHANGE_BYTES, PLACES};
 
-/// The most bytes that a member can bring.
+/// The most bytes that a member can bring at any place.
 pub const BRING_BYTES: usize = PAYLOAD_BYTES;
 
 /// Low bits of a sequence word: the round within the epoch. 2^15 members need no more.
@@ -66,7 +66,7 @@ pub struct SiteId {
 pub(crate) struct Member {
     peer: PeerId,
     pub(crate) slot: &'static MemberSlot,
-    payloads: &'static Payloads,
+    payloads: Payloads,
     area: &'static Area,
     pub(crate) send_buffer: &'static ExchangeBuffer,
     pub(crate) receive_buffer: &'static ExchangeBuffer,
@@ -190,6 +190,12 @@ impl Site {
     #[must_use]
     pub fn has_exchange_buffers(&self) -> bool {
         self.has_exchange_buffers
+    }
+
+    /// The most bytes that a member can bring here: [`BRING_BYTES`] or more.
+    #[must_use]
+    pub fn most_bytes(&self) -> usize {
+        self.members[self.me].payloads.each()
     }
 
     /// Returns true if `peer` is one of the members.
@@ -437,7 +443,7 @@ impl Epoch<'_> {
     }
 
     /// Gives `read` the `bytes` bytes that the member of `rank` has brought; at most
-    /// [`BRING_BYTES`].
+    /// [`Site::most_bytes`].
     #[inline]
     pub fn read<R>(&self, rank: usize, bytes: usize, read: impl FnOnce(&[u8]) -> R) -> R {
         let member = &self.site.members[rank];

@@ -152,10 +152,14 @@ pub(crate) struct MemberSlot {
 }
 
 /// The models bring nothing that needs one.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Payloads;
 
 impl Payloads {
+    pub(crate) fn each(&self) -> usize {
+        PAYLOAD_BYTES
+    }
+
     pub(crate) fn span(&self, _: usize, bytes: usize) -> Span {
         assert_eq!(bytes, 0, "the models use exchange buffers alone");
         Span::EMPTY
@@ -226,8 +230,8 @@ impl Segment {
         &self.own(rank).slot
     }
 
-    pub(crate) fn payloads(self, _: u32, rank: u32) -> &'static Payloads {
-        &self.own(rank).payloads
+    pub(crate) fn payloads(self, _: u32, rank: u32) -> Payloads {
+        self.own(rank).payloads
     }
 
     pub(crate) fn send_buffer(self, rank: u32) -> &'static ExchangeBuffer {

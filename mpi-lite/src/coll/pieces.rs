@@ -1,0 +1,288 @@
+//! Long collectives of ranks that share memory, without messages: the data go through shared
+//! memory in pieces, each in an epoch of its own. A root is ahead of those that read. Each byte is
+//! copied into shared memory once, and from there once by each process that needs it.
+//!
+//! None of it is inlined: it would lengthen the calls with short data.
+
+use super::buffers::{keep, split};
+use super::exchange::look_at_all;
+use super::partial::Partial;
+use super::shared::{self, SHARED_BYTES, check, fold_packed, pack, wait};
+use crate::comm::{Call, Operation, length_differs};
+use crate::data::{Buffer, Op};
+use crate::engine::{AtSite, complain};
+use crate::error::{Cause, Result};
+use crate::memory::Span;
+use crate::node::site::{Epoch, Nonsense, Who};
+
+/// The most bytes of a piece. There is room for as many, and for a head.
+pub(super) const PIECE_BYTES: usize = 1 << 16;
+
+/// Bytes before the first piece of a broadcast: how many bytes the message has.
+const HEAD_BYTES: usize = size_of::<u64>();
+
+/// After so many pieces a root wakes those that read: once for all of these. A root waits for a
+/// reader only if it is ahead by as many epochs as there are lines, which are never fewer.
+const PIECES_PER_WAKE: usize = 4;
+
+/// Calls `piece` with the first element and the number of elements of each piece of `own`.
+fn each_piece(own: &Buffer, mut piece: impl FnMut(u64, u64) -> Result<()>) -> Result<()> {
+    let each = (PIECE_BYTES as u64 / own.datatype().size().max(1)).max(1);
+    let mut first = 0;
+    while first < own.count() {
+        let count = each.min(own.count() - first);
+        piece(first, count)?;
+        first += count;
+    }
+    Ok(())
+}
+
+/// Some of the elements of `buffer`, from `first` on.
+fn some(buffer: &Buffer, first: u64, count: u64) -> Buffer {
+    buffer.part(first.cast_signed(), count)
+}
+
+/// Broadcast of more than [`SHARED_BYTES`].
+#[inline(never)]
+pub(super) fn broadcast(at_site: AtSite<'_>, buffer: &Buffer, root: usize) -> Result<()> {
+    let stretch = buffer.as_bytes();
+    let is_root = at_site.site().me() == root;
+    let (data, is_copied) = match stretch {
+        Some(data) => (data, false),
+        None if is_root => (Buffer::holding(&buffer.pack())?, true),
+        None => (Buffer::zeroed(buffer.bytes()? as usize)?, true),
+    };
+    let span = data.occupied()?;
+    if is_root {
+        return give(at_site, span, root);
+    }
+    take(at_site, span, root)?;
+    if is_copied {
+        buffer.copy_from(&data)?;
+    }
+    Ok(())
+}
+
+/// The root's part: it waits for nobody unless it is ahead by all lines.
+fn give(at_site: AtSite<'_>, data: Span, root: usize) -> Result<()> {
+    let pieces = data.len().div_ceil(PIECE_BYTES);
+    for number in 0..pieces {
+        let piece = data.part(number * PIECE_BYTES, PIECE_BYTES);
+        let head = if number == 0 { HEAD_BYTES } else { 0 };
+        let (epoch, about) = at_site.begin_epoch(Operation::Bcast.about(root, 0))?;
+        wait(at_site, about, || epoch.is_free())?;
+        let about = about.with_bytes((head + piece.len()) as u32);
+        epoch.bring(about, Who::Others, |bytes| {
+            let (first, rest) = bytes.split_at_mut(head);
+            first.copy_from_slice(&(data.len() as u64).to_ne_bytes()[..head]);
+            piece.read_into(rest);
+        });
+        if (number + 1).is_multiple_of(PIECES_PER_WAKE) || number + 1 == pieces {
+            at_site.wake(Who::Others);
+        }
+    }
+    Ok(())
+}
+
+/// The part of the others. If the root has another number of bytes, all of its pieces are passed
+/// over, so that all members stay at the same epoch.
+fn take(at_site: AtSite<'_>, place: Span, root: usize) -> Result<()> {
+    let (mut total, mut done) = (None, 0_u64);
+    while total.is_none_or(|total| done < total) {
+        let (epoch, about) = at_site.begin_epoch(Operation::Bcast.about(root, 0))?;
+        wait(at_site, about, || epoch.is_free())?;
+        epoch.bring(about, Who::Nobody, |_| ());
+        epoch.is_to_be_read_for(Who::One(root));
+        at_site.wake(epoch.awaited_by());
+        let theirs = wait(at_site, about, || epoch.has_come(root))?;
+        if theirs.with_bytes(0) != about {
+            check(at_site, (root, theirs), about)?;
+        }
+        let bytes = theirs.bytes() as usize;
+        let head = if total.is_none() { HEAD_BYTES } else { 0 };
+        if head > 0 && bytes as u64 <= SHARED_BYTES {
+            // The root has a short message: this is all of it.
+            return differs((bytes as u64, place.len() as u64), root);
+        }
+        let all = *total.get_or_insert_with(|| {
+            let mut word = [0; HEAD_BYTES];
+            epoch.copy_part(root, (bytes, 0), &mut word[..]);
+            u64::from_ne_bytes(word)
+        });
+        let piece = all.saturating_sub(done).min(PIECE_BYTES as u64) as usize;
+        if bytes != head + piece {
+            return Err(complain(Nonsense));
+        }
+        if all == place.len() as u64 {
+            epoch.copy_part(root, (bytes, head), place.part(done as usize, piece));
+        }
+        done += piece as u64;
+    }
+    match done == place.len() as u64 {
+        true => Ok(()),
+        false => differs((done, place.len() as u64), root),
+    }
+}
+
+/// The error for a broadcast whose root has `len` bytes where this process has room for others.
+#[cold]
+fn differs((len, room): (u64, u64), root: usize) -> Result<()> {
+    if len > room {
+        return Err(Cause::Truncate { len, room }.into());
+    }
+    let call = Call::rooted(Operation::Bcast, root as i32);
+    Err(length_differs((len, room), root, call))
+}
+
+/// Reduction: all bring their elements for the root, and do not wait for it. `place` is where the
+/// root's result goes; it may be the same memory as `own`.
+#[inline(never)]
+pub(super) fn reduce(
+    at_site: AtSite<'_>,
+    own: &Buffer,
+    place: Option<&Buffer>,
+    (op, root): (&Op, usize),
+) -> Result<()> {
+    each_piece(own, |first, count| {
+        let place = place.map(|place| some(place, first, count));
+        let own = some(own, first, count);
+        shared::reduce(at_site, &own, place.as_ref(), (op, root)).map(drop)
+    })
+}
+
+/// Allreduce. `own` and `result` may be the same memory.
+#[inline(never)]
+pub(super) fn allreduce(at_site: AtSite<'_>, own: &Buffer, result: &Buffer, op: &Op) -> Result<()> {
+    let is_pair = at_site.site().size() == 2;
+    each_piece(own, |first, count| {
+        let (own, result) = (some(own, first, count), some(result, first, count));
+        match is_pair || own.bytes()? <= SHARED_BYTES {
+            true => shared::allreduce_by_all(at_site, &own, &result, op),
+            false => allreduce_in_slices(at_site, &own, &result, op),
+        }
+    })
+}
+
+/// Allreduce of a piece: each member reduces a slice of it, in the order of the ranks, and brings
+/// that for all.
+fn allreduce_in_slices(at_site: AtSite<'_>, own: &Buffer, result: &Buffer, op: &Op) -> Result<()> {
+    let (me, size) = (at_site.site().me(), at_site.site().size());
+    let slices = split(result, size);
+    let sizes = slices
+        .iter()
+        .map(Buffer::bytes)
+        .collect::<Result<Vec<_>>>()?;
+    let from = sizes[..me].iter().sum::<u64>() as usize;
+    let (bytes, len) = (own.bytes()? as usize, sizes[me] as usize);
+    let (epoch, about) = at_site.begin_epoch(Operation::Allreduce.about(0, bytes as u64))?;
+    wait(at_site, about, || epoch.is_free())?;
+    epoch.bring(about, Who::Others, |bytes| pack(own, bytes));
+    epoch.is_to_be_read_for(Who::Others);
+    at_site.wake(Who::Others);
+    let slice = Partial::room(&slices[me])?;
+    let mut lower = vec![0; len];
+    for rank in (0..size).rev() {
+        if rank != me {
+            let theirs = wait(at_site, about, || epoch.has_come(rank))?;
+            check(at_site, (rank, theirs), about)?;
+        }
+        if len > 0 {
+            epoch.copy_part(rank, (bytes, from), &mut lower[..]);
+            match rank + 1 == size {
+                true => _ = slice.buffer().unpack(&lower),
+                false => fold_packed(&lower, slice.buffer(), op)?,
+            }
+        }
+    }
+    epoch.is_complete();
+    swap_slices(at_site, (&slices, &sizes), slice.buffer())
+}
+
+/// Gives all members the `own` slice of each.
+fn swap_slices(
+    at_site: AtSite<'_>,
+    (slices, sizes): (&[Buffer], &[u64]),
+    own: &Buffer,
+) -> Result<()> {
+    let me = at_site.site().me();
+    // They differ by an element at most. All bring as many bytes.
+    let most = sizes.iter().copied().max().unwrap_or_default() as usize;
+    let fill = |bytes: &mut [u8]| pack(own, &mut bytes[..sizes[me] as usize]);
+    look_at_all(
+        at_site,
+        Operation::Allreduce,
+        (most, fill),
+        |epoch, rank| {
+            lay(
+                epoch,
+                (rank, most, 0),
+                (&slices[rank], 0, sizes[rank] as usize),
+            );
+            Ok(())
+        },
+    )?;
+    slices[me].copy_from(own).map(drop)
+}
+
+/// All-gather. The own block lies in its place already.
+#[inline(never)]
+pub(super) fn allgather(at_site: AtSite<'_>, places: &[Buffer]) -> Result<()> {
+    let own = &places[at_site.site().me()];
+    each_part(own.bytes()? as usize, PIECE_BYTES, |from, len| {
+        let fill = |bytes: &mut [u8]| _ = own.copy_out(from as u64, bytes);
+        look_at_all(at_site, Operation::Allgather, (len, fill), |epoch, rank| {
+            lay(epoch, (rank, len, 0), (&places[rank], from, len));
+            Ok(())
+        })
+    })
+}
+
+/// All-to-all. `blocks` may be the same memory as `places`. All have as many bytes.
+#[inline(never)]
+pub(super) fn alltoall(at_site: AtSite<'_>, blocks: &[Buffer], places: &[Buffer]) -> Result<()> {
+    let (me, size) = (at_site.site().me(), places.len());
+    keep(&blocks[me], &places[me])?;
+    let most = (PIECE_BYTES / size).max(1);
+    each_part(blocks[me].bytes()? as usize, most, |from, len| {
+        let fill = |bytes: &mut [u8]| {
+            for (block, part) in blocks.iter().zip(bytes.chunks_exact_mut(len)) {
+                block.copy_out(from as u64, part);
+            }
+        };
+        let kind = Operation::Alltoall;
+        look_at_all(at_site, kind, (size * len, fill), |epoch, rank| {
+            lay(
+                epoch,
+                (rank, size * len, me * len),
+                (&places[rank], from, len),
+            );
+            Ok(())
+        })
+    })
+}
+
+/// Calls `part` with where each part of `bytes` bytes begins, and how many it has.
+fn each_part(
+    bytes: usize,
+    most: usize,
+    mut part: impl FnMut(usize, usize) -> Result<()>,
+) -> Result<()> {
+    let mut starts = (0..bytes).step_by(most);
+    starts.try_for_each(|from| part(from, most.min(bytes - from)))
+}
+
+/// Copies `len` bytes into a place, from byte `at` on. They begin at `from` of the `bytes` bytes
+/// that the member of `rank` has brought.
+fn lay(
+    epoch: Epoch<'_>,
+    (rank, bytes, from): (usize, usize, usize),
+    (place, at, len): (&Buffer, usize, usize),
+) {
+    if let Some(span) = place.contiguous() {
+        epoch.copy_part(rank, (bytes, from), span.part(at, len));
+        return;
+    }
+    let mut part = vec![0; len];
+    epoch.copy_part(rank, (bytes, from), &mut part[..]);
+    place.copy_in(at as u64, &part[..]);
+}
