@@ -91,6 +91,7 @@ pub trait Value {
 
 /// Makes the C symbols of functions that return an error code, and the chapter's `TABLE`.
 macro_rules! mpi {
+    // A body is compiled once for both widths, unless its entry has `#[inline(always)]`.
     ($(
         $(#[$doc:meta])*
         fn $name:ident $(| $large:ident)? ($($arg:ident: $ty:ty),* $(,)?) $body:tt
@@ -118,7 +119,6 @@ macro_rules! mpi {
     (@body $docs:tt $name:ident $args:tt ;) => {};
     (@body [$($doc:tt)*] $name:ident ($($arg:ident: $ty:ty),*) $body:block) => {
         $($doc)*
-        #[inline(always)]
         #[expect(non_snake_case, reason = "C's names")]
         #[allow(clippy::too_many_arguments, reason = "C's argument lists")]
         fn $name($($arg: $ty),*) -> $crate::error::Result<()> $body
@@ -325,6 +325,7 @@ macro_rules! collectives {
 
             $crate::entry::mpi! {$(
                 $(#[$doc])*
+                #[inline(always)]
                 fn $blocking $(| $blocking_c)? ($($arg: $ty,)* $comm: Comm) {
                     Ok($comm.lite.run(&$read($($arg,)* &$comm)?)?)
                 }

@@ -118,6 +118,7 @@ mpi! {
     }
 
     /// Starts a receive. MPI 5.0, 3.7.2.
+    #[inline(always)]
     fn MPI_Irecv | MPI_Irecv_c(
         buf: RecvPtr, count: Count, datatype: MessageType, source: Source, tag: Tag, comm: Comm,
         request: Out<Request>
@@ -134,6 +135,7 @@ mpi! {
     }
 
     /// Starts a send in standard mode. MPI 5.0, 3.7.2.
+    #[inline(always)]
     fn MPI_Isend | MPI_Isend_c(
         buf: SendPtr, count: Count, datatype: MessageType, dest: Rank, tag: Tag, comm: Comm,
         request: Out<Request>
@@ -199,6 +201,7 @@ mpi! {
     }
 
     /// Receives a message. MPI 5.0, 3.2.4.
+    #[inline(always)]
     fn MPI_Recv | MPI_Recv_c(
         buf: RecvPtr, count: Count, datatype: MessageType, source: Source, tag: Tag, comm: Comm,
         status: OutStatus
@@ -231,6 +234,7 @@ mpi! {
     }
 
     /// Sends in standard mode. MPI 5.0, 3.2.1.
+    #[inline(always)]
     fn MPI_Send | MPI_Send_c(
         buf: SendPtr, count: Count, datatype: MessageType, dest: Rank, tag: Tag, comm: Comm
     ) {

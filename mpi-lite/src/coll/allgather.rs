@@ -2,10 +2,11 @@
 
 use super::between::{exchange_with_each, given};
 use super::buffers::{
-    Given, Input, SEND_IN_PLACE, blocks, check_blocks, check_each, check_fills, keep, parts,
+    Given, Input, SEND_IN_PLACE, blocks, check_blocks, check_each, check_fills, parts,
 };
-use super::choose::{self, Spread};
-use super::collective::{Begun, Collective, Remainder};
+use super::choose::{self, Meeting, Spread};
+use super::collective::Collective;
+use super::near::Near;
 use super::{exchange, pieces};
 use crate::comm::{Call, Members, Operation, Peers, Sides};
 use crate::data::Buffer;
@@ -54,37 +55,27 @@ impl Collective for Allgather {
         exchange_with_each(sides, &blocks, &places).await
     }
 
-    fn begin<'a, P: Peers>(
-        &'a self,
-        peers: &'a P,
-    ) -> Remainder<impl Future<Output = Result<()>> + Send + 'a> {
+    fn without_messages(&self, near: &Near<'_>) -> Result<Option<()>> {
+        let Some((meeting, at_site)) = choose::spread_near(near, self.receive.bytes()?) else {
+            return Ok(None);
+        };
+        let places = parts(&self.receive, near.all());
+        self.send.keep(&places[near.here()])?;
+        match meeting {
+            Meeting::All => exchange::allgather_by_all(at_site, &places),
+            Meeting::Last => exchange::allgather_by_last(at_site, Operation::Allgather, &places),
+            Meeting::Pieces => pieces::allgather(at_site, &places),
+        }
+        .map(Some)
+    }
+
+    async fn by_messages<P: Peers>(&self, peers: &P) -> Result<()> {
         let places = parts(&self.receive, peers.all());
-        if let Input::Buffer(own) = &self.send {
-            keep(own, &places[peers.here()])?;
+        self.send.keep(&places[peers.here()])?;
+        match choose::spread(self.receive.bytes()?, peers.all()) {
+            Spread::Doubling => doubling(peers, &places).await,
+            Spread::Ring => ring(peers, &places).await,
         }
-        let bytes = self.receive.bytes()?;
-        let choice = choose::unless_without_buffers(peers, Spread::Last, |nearness| {
-            choose::spread(bytes, peers.all(), nearness)
-        });
-        match (choice, peers.at_site()) {
-            (Spread::All, Some(at_site)) => exchange::allgather_by_all(at_site, &places)?,
-            (Spread::Last, Some(at_site)) => {
-                exchange::allgather_by_last(at_site, Operation::Allgather, &places)?;
-            }
-            _ => {
-                if let Some(at_site) = choose::in_pieces(peers, (bytes, 1)) {
-                    pieces::allgather(at_site, &places)?;
-                    return Ok(Begun::Done(()));
-                }
-                return Ok(Begun::Left(async move {
-                    match choice {
-                        Spread::Ring => ring(peers, &places).await,
-                        _ => doubling(peers, &places).await,
-                    }
-                }));
-            }
-        }
-        Ok(Begun::Done(()))
     }
 }
 
@@ -129,27 +120,25 @@ impl Collective for Allgatherv {
         exchange_with_each(sides, &blocks, &self.receive).await
     }
 
-    fn begin<'a, P: Peers>(
-        &'a self,
-        peers: &'a P,
-    ) -> Remainder<impl Future<Output = Result<()>> + Send + 'a> {
+    fn without_messages(&self, near: &Near<'_>) -> Result<Option<()>> {
         let places = &self.receive;
-        if let Input::Buffer(own) = &self.send {
-            keep(own, &places[peers.here()])?;
-        }
-        let mut total = 0_u64;
-        for place in places {
-            total = total.saturating_add(place.bytes()?);
-        }
-        let choice = choose::unless_without_buffers(peers, Spread::Last, |nearness| {
-            choose::spread_unequal(total, peers.all(), nearness)
-        });
-        if let (Spread::Last, Some(at_site)) = (choice, peers.at_site()) {
-            exchange::allgather_by_last(at_site, Operation::Allgatherv, places)?;
-            return Ok(Begun::Done(()));
-        }
-        Ok(Begun::Left(ring(peers, places)))
+        let Some(at_site) = choose::spread_unequal_near(near, total(places)?) else {
+            return Ok(None);
+        };
+        self.send.keep(&places[near.here()])?;
+        exchange::allgather_by_last(at_site, Operation::Allgatherv, places).map(Some)
     }
+
+    async fn by_messages<P: Peers>(&self, peers: &P) -> Result<()> {
+        self.send.keep(&self.receive[peers.here()])?;
+        ring(peers, &self.receive).await
+    }
+}
+
+/// The number of bytes in all places.
+fn total(places: &[Buffer]) -> Result<u64> {
+    let mut bytes = places.iter().map(Buffer::bytes);
+    bytes.try_fold(0, |sum: u64, bytes| Ok(sum.saturating_add(bytes?)))
 }
 
 /// In step s each process passes on the block that began s processes before it.

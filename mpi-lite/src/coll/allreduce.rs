@@ -1,10 +1,11 @@
 //! Reduction to all processes. Source: MPI 5.0, 6.9.6.
 
-use super::bcast::broadcast_in_full;
+use super::bcast::broadcast;
 use super::between::given;
 use super::buffers::{Input, keep, split};
-use super::choose::{self, Reduction, nearness};
-use super::collective::{Begun, Collective, Remainder};
+use super::choose::{self, Meeting, Reduction};
+use super::collective::Collective;
+use super::near::Near;
 use super::partial::{Partial, fold};
 use super::reduce::{check_operands, swap_results};
 use super::{allgather, pieces, shared};
@@ -59,49 +60,44 @@ impl Collective for Allreduce {
             return Ok(());
         }
         swap_results(sides, (own, &self.op), &self.receive).await?;
-        broadcast_in_full(&sides.local, &self.receive, 0).await
+        broadcast(&sides.local, &self.receive, 0).await
     }
 
-    #[inline]
-    fn begin<'a, P: Peers>(
-        &'a self,
-        peers: &'a P,
-    ) -> Remainder<impl Future<Output = Result<()>> + Send + 'a> {
-        allreduce(peers, self.send.or(&self.receive), &self.receive, &self.op)
-    }
-}
-
-/// Reduces the elements of all into the `receive` of all.
-#[inline]
-pub(super) fn allreduce<'a, P: Peers>(
-    peers: &'a P,
-    own: &'a Buffer,
-    receive: &'a Buffer,
-    op: &'a Op,
-) -> Remainder<impl Future<Output = Result<()>> + Send + 'a> {
-    if own.count() == 0 {
-        return Ok(Begun::Done(()));
-    }
-    let vector = (own.count(), receive.bytes()?, op.is_commutative());
-    let choice = choose::reduction(vector, peers.all(), nearness(peers));
-    match (choice, peers.at_site()) {
-        (Reduction::All, Some(at_site)) => shared::allreduce_by_all(at_site, own, receive, op)?,
-        (Reduction::Last, Some(at_site)) => shared::allreduce_by_last(at_site, own, receive, op)?,
-        _ => {
-            if let Some(at_site) = choose::in_pieces(peers, (own.bytes()?, own.datatype().size())) {
-                pieces::allreduce(at_site, own, receive, op)?;
-                return Ok(Begun::Done(()));
+    #[inline(always)]
+    fn without_messages(&self, near: &Near<'_>) -> Result<Option<()>> {
+        let (own, receive) = (self.send.or(&self.receive), &self.receive);
+        if own.count() == 0 {
+            return Ok(Some(()));
+        }
+        match choose::meeting(near, own.bytes()?, own.datatype().size()) {
+            Some((Meeting::All, at_site)) => {
+                shared::allreduce_by_all(at_site, own, receive, &self.op).map(Some)
             }
-            return Ok(Begun::Left(async move {
-                if choice == Reduction::Ring {
-                    keep(own, receive)?;
-                    return ring(peers, receive, op).await;
-                }
-                doubling(peers, own, receive, op).await
-            }));
+            Some((Meeting::Last, at_site)) => {
+                shared::allreduce_by_last(at_site, own, receive, &self.op).map(Some)
+            }
+            Some((Meeting::Pieces, at_site)) => {
+                pieces::allreduce(at_site, own, receive, &self.op).map(Some)
+            }
+            None if near.is_alone() => keep(own, receive).map(Some),
+            None => Ok(None),
         }
     }
-    Ok(Begun::Done(()))
+
+    async fn by_messages<P: Peers>(&self, peers: &P) -> Result<()> {
+        let own = self.send.or(&self.receive);
+        if own.count() == 0 {
+            return Ok(());
+        }
+        let vector = (own.count(), own.bytes()?, self.op.is_commutative());
+        match choose::reduction(vector, peers.all()) {
+            Reduction::Ring => {
+                keep(own, &self.receive)?;
+                ring(peers, &self.receive, &self.op).await
+            }
+            Reduction::Doubling => doubling(peers, own, &self.receive, &self.op).await,
+        }
+    }
 }
 
 /// Recursive doubling. If the number of processes is no power of two, the first ones work in pairs

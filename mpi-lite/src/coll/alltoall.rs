@@ -4,8 +4,9 @@ use super::between::{NOT_IN_PLACE, exchange_with_each, given};
 use super::buffers::{
     Given, Input, SEND_IN_PLACE, check_blocks, check_each, check_fills, keep, lay_down, parts,
 };
-use super::choose::{self, Exchange, Nearness, nearness};
-use super::collective::{Begun, Collective, Remainder};
+use super::choose::{self, Exchange, Meeting};
+use super::collective::Collective;
+use super::near::Near;
 use super::{exchange, pieces};
 use crate::comm::{Call, Members, Operation, Peers, Sides};
 use crate::data::Buffer;
@@ -58,39 +59,29 @@ impl Collective for Alltoall {
         exchange_with_each(sides, &blocks, &places).await
     }
 
-    fn begin<'a, P: Peers>(
-        &'a self,
-        peers: &'a P,
-    ) -> Remainder<impl Future<Output = Result<()>> + Send + 'a> {
-        let whole = |blocks: &Buffer| blocks.part(0, blocks.count() * peers.all() as u64);
+    fn without_messages(&self, near: &Near<'_>) -> Result<Option<()>> {
         let (own, receive) = (self.send.or(&self.receive), &self.receive);
-        let (blocks, places) = (parts(own, peers.all()), parts(receive, peers.all()));
-        let bytes = own.bytes()?;
-        let choice = choose::unless_without_buffers(peers, Exchange::Last, |nearness| {
-            choose::exchange(bytes, peers.all(), nearness)
-        });
-        match (choice, peers.at_site()) {
-            (Exchange::All, Some(at_site)) => {
-                exchange::alltoall_by_all(at_site, &whole(own), &places)?;
-            }
-            (Exchange::Last, Some(at_site)) => {
-                exchange::alltoall_by_last(at_site, &whole(own), &whole(receive))?;
-            }
-            _ => {
-                if let Some(at_site) = choose::in_pieces(peers, (bytes, 1)) {
-                    pieces::alltoall(at_site, &blocks, &places)?;
-                    return Ok(Begun::Done(()));
-                }
-                return Ok(Begun::Left(async move {
-                    match (choice, &self.send) {
-                        (Exchange::Hops, _) => hops(peers, &blocks, &places).await,
-                        (_, Input::Buffer(_)) => pairwise(peers, &blocks, &places).await,
-                        (_, Input::InPlace) => in_place(peers, &places).await,
-                    }
-                }));
-            }
+        let Some((meeting, at_site)) = choose::exchange_near(near, own.bytes()?) else {
+            return Ok(None);
+        };
+        let whole = |blocks: &Buffer| blocks.part(0, blocks.count() * near.all() as u64);
+        let places = parts(receive, near.all());
+        match meeting {
+            Meeting::All => exchange::alltoall_by_all(at_site, &whole(own), &places),
+            Meeting::Last => exchange::alltoall_by_last(at_site, &whole(own), &whole(receive)),
+            Meeting::Pieces => pieces::alltoall(at_site, &parts(own, near.all()), &places),
         }
-        Ok(Begun::Done(()))
+        .map(Some)
+    }
+
+    async fn by_messages<P: Peers>(&self, peers: &P) -> Result<()> {
+        let own = self.send.or(&self.receive);
+        let (blocks, places) = (parts(own, peers.all()), parts(&self.receive, peers.all()));
+        match (choose::exchange(own.bytes()?, peers.all()), &self.send) {
+            (Exchange::Hops, _) => hops(peers, &blocks, &places).await,
+            (_, Input::Buffer(_)) => pairwise(peers, &blocks, &places).await,
+            (_, Input::InPlace) => in_place(peers, &places).await,
+        }
     }
 }
 
@@ -137,24 +128,21 @@ impl Collective for Alltoallw {
         exchange_with_each(sides, blocks, &self.receive).await
     }
 
-    fn begin<'a, P: Peers>(
-        &'a self,
-        peers: &'a P,
-    ) -> Remainder<impl Future<Output = Result<()>> + Send + 'a> {
+    fn without_messages(&self, near: &Near<'_>) -> Result<Option<()>> {
         let places = &self.receive;
         let own = self.send.as_ref().unwrap_or(places);
-        if let (Nearness::Oversubscribed, Some(at_site)) = (nearness(peers), peers.at_site())
-            && at_site.site().has_exchange_buffers()
-            && exchange::alltoallw_by_last(at_site, own, places)?
-        {
-            return Ok(Begun::Done(()));
+        let Some(at_site) = choose::exchange_unequal_near(near) else {
+            return Ok(None);
+        };
+        let is_done = exchange::alltoallw_by_last(at_site, own, places)?;
+        Ok(is_done.then_some(()))
+    }
+
+    async fn by_messages<P: Peers>(&self, peers: &P) -> Result<()> {
+        match &self.send {
+            Some(own) => pairwise(peers, own, &self.receive).await,
+            None => in_place(peers, &self.receive).await,
         }
-        Ok(Begun::Left(async move {
-            match self.send {
-                Some(_) => pairwise(peers, own, places).await,
-                None => in_place(peers, places).await,
-            }
-        }))
     }
 }
 

@@ -1,7 +1,8 @@
 //! Barrier. Source: MPI 5.0, 6.3.
 
-use super::choose::{self, Synchronisation, nearness};
-use super::collective::{Begun, Collective, Remainder, complete};
+use super::choose::{self, Meeting};
+use super::collective::Collective;
+use super::near::Near;
 use super::shared;
 use crate::comm::{Call, Members, Operation, Peers, Sides};
 use crate::data::Buffer;
@@ -32,29 +33,26 @@ impl Collective for Barrier {
 
     /// The sides tell each other when all of their processes have come.
     async fn between<P: Peers>(&self, sides: &Sides<P>) -> Result<()> {
-        complete(self.begin(&sides.local)).await?;
+        dissemination(&sides.local).await?;
         let nothing = Buffer::nothing();
         if sides.local.here() == 0 {
             let (send, receive) = ((0, &nothing), (0, &nothing));
             sides.remote.exchange(send, receive).await?;
         }
-        complete(self.begin(&sides.local)).await
+        dissemination(&sides.local).await
     }
 
-    #[inline]
-    fn begin<'a, P: Peers>(
-        &'a self,
-        peers: &'a P,
-    ) -> Remainder<impl Future<Output = Result<()>> + Send + 'a> {
-        if peers.all() == 1 {
-            return Ok(Begun::Done(()));
+    #[inline(always)]
+    fn without_messages(&self, near: &Near<'_>) -> Result<Option<()>> {
+        match choose::barrier(near) {
+            Some((Meeting::All, at_site)) => shared::barrier_in_rounds(at_site).map(Some),
+            Some((_, at_site)) => shared::barrier_by_count(at_site).map(Some),
+            None => Ok(near.is_alone().then_some(())),
         }
-        match (choose::barrier(nearness(peers)), peers.at_site()) {
-            (Synchronisation::Rounds, Some(at_site)) => shared::barrier_in_rounds(at_site)?,
-            (Synchronisation::Count, Some(at_site)) => shared::barrier_by_count(at_site)?,
-            _ => return Ok(Begun::Left(dissemination(peers))),
-        }
-        Ok(Begun::Done(()))
+    }
+
+    async fn by_messages<P: Peers>(&self, peers: &P) -> Result<()> {
+        dissemination(peers).await
     }
 }
 

@@ -2,8 +2,9 @@
 
 use super::between::Role;
 use super::buffers::split;
-use super::choose::{self, Broadcast, nearness};
-use super::collective::{Begun, Collective, Remainder, complete};
+use super::choose::{self, Broadcast, Meeting};
+use super::collective::Collective;
+use super::near::Near;
 use super::tree::lowest_bit;
 use super::{pieces, scatter, shared};
 use crate::comm::{Call, Members, Operation, Peers, Sides};
@@ -52,49 +53,30 @@ impl Collective for Bcast {
         }
     }
 
-    #[inline]
-    fn begin<'a, P: Peers>(
-        &'a self,
-        peers: &'a P,
-    ) -> Remainder<impl Future<Output = Result<()>> + Send + 'a> {
-        broadcast(peers, &self.buffer, self.root as usize)
-    }
-}
-
-/// Sends the root's `buffer` to all.
-#[inline(always)]
-pub(super) fn broadcast<'a, P: Peers>(
-    peers: &'a P,
-    buffer: &'a Buffer,
-    root: usize,
-) -> Remainder<impl Future<Output = Result<()>> + Send + 'a> {
-    if peers.all() == 1 {
-        return Ok(Begun::Done(()));
-    }
-    let choice = choose::broadcast(buffer.bytes()?, peers.all(), nearness(peers));
-    if let (Broadcast::Site, Some(at_site)) = (choice, peers.at_site()) {
-        shared::broadcast(at_site, buffer, root)?;
-        return Ok(Begun::Done(()));
-    }
-    if let Some(at_site) = choose::in_pieces(peers, (buffer.bytes()?, 1)) {
-        pieces::broadcast(at_site, buffer, root)?;
-        return Ok(Begun::Done(()));
-    }
-    Ok(Begun::Left(async move {
-        match choice {
-            Broadcast::Parts => in_parts(peers, buffer, root).await,
-            _ => binomial(peers, buffer, root).await,
+    #[inline(always)]
+    fn without_messages(&self, near: &Near<'_>) -> Result<Option<()>> {
+        if near.is_alone() {
+            return Ok(Some(()));
         }
-    }))
+        let (buffer, root) = (&self.buffer, self.root as usize);
+        match choose::meeting(near, buffer.bytes()?, 1) {
+            Some((Meeting::Pieces, at_site)) => pieces::broadcast(at_site, buffer, root).map(Some),
+            Some((_, at_site)) => shared::broadcast(at_site, buffer, root).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    async fn by_messages<P: Peers>(&self, peers: &P) -> Result<()> {
+        broadcast(peers, &self.buffer, self.root as usize).await
+    }
 }
 
-/// Sends the root's `buffer` to all, as a part of another operation.
-pub(super) async fn broadcast_in_full(
-    peers: &impl Peers,
-    buffer: &Buffer,
-    root: usize,
-) -> Result<()> {
-    complete(broadcast(peers, buffer, root)).await
+/// Sends the root's `buffer` to all by messages.
+pub(super) async fn broadcast(peers: &impl Peers, buffer: &Buffer, root: usize) -> Result<()> {
+    match choose::broadcast(buffer.bytes()?, peers.all()) {
+        Broadcast::Parts => in_parts(peers, buffer, root).await,
+        Broadcast::Tree => binomial(peers, buffer, root).await,
+    }
 }
 
 /// Gives all processes of this side what `root` on the other one sends to the first of them.
@@ -102,7 +84,7 @@ async fn take_from<P: Peers>(sides: &Sides<P>, root: usize, buffer: &Buffer) -> 
     if sides.local.here() == 0 {
         sides.remote.receive(root, buffer).await?;
     }
-    broadcast_in_full(&sides.local, buffer, 0).await
+    broadcast(&sides.local, buffer, 0).await
 }
 
 /// Binomial tree over the distance from the root: a process receives from the one without its

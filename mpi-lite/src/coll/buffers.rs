@@ -24,6 +24,14 @@ impl Input {
         }
     }
 
+    /// Puts the data in their place, unless they are there.
+    pub(super) fn keep(&self, place: &Buffer) -> Result<()> {
+        match self {
+            Self::Buffer(own) => keep(own, place),
+            Self::InPlace => Ok(()),
+        }
+    }
+
     /// Returns the buffer. `MPI_IN_PLACE` is an error.
     pub(super) fn required(&self) -> Result<&Buffer> {
         match self {

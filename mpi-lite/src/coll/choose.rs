@@ -4,9 +4,9 @@
 //! Small messages: few rounds, because each costs a latency. Large ones: few bytes per link.
 //! The limits are first guesses from the design of the algorithms, to be replaced by measurement.
 
+use super::near::Near;
 use super::pieces::PIECE_BYTES;
 use super::shared::SHARED_BYTES;
-use crate::comm::Peers;
 use crate::engine::AtSite;
 
 /// Up to this many bytes per process, gather and scatter pass packed blocks along a tree; beyond,
@@ -36,62 +36,93 @@ pub(super) const ALL_LOOK: usize = 8;
 /// beyond, the copies cost more than the waits that are saved.
 pub(super) const EXCHANGE_BLOCK_BYTES: u64 = 4096;
 
-/// How near the processes are to each other.
+/// How the processes of a node meet in the memory that they share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Nearness {
-    /// They have only messages.
-    Apart,
-    /// They share memory, and each has a core of its own.
-    Beside,
-    /// They share memory and cores.
-    Oversubscribed,
+pub(super) enum Meeting {
+    /// Each reads what it needs from all that bring something.
+    All,
+    /// The last member to come does the work for all.
+    Last,
+    /// Long data in pieces, each read by all that need it.
+    Pieces,
 }
 
-/// Returns how near the processes are to each other. All of them get the same result.
-pub(super) fn nearness(peers: &impl Peers) -> Nearness {
-    match peers.at_site() {
-        None => Nearness::Apart,
-        Some(at_site) if at_site.site().is_oversubscribed() => Nearness::Oversubscribed,
-        Some(_) => Nearness::Beside,
+/// A meeting, and where it is.
+type Met<'a> = Option<(Meeting, AtSite<'a>)>;
+
+/// Chooses for an operation to which each process brings `bytes` bytes at most, in elements of
+/// `size` bytes. Nothing: by messages. All processes get the same result.
+#[inline]
+pub(super) fn meeting<'a>(near: &Near<'a>, bytes: u64, size: u64) -> Met<'a> {
+    let at_site = near.at_site()?;
+    if bytes > SHARED_BYTES {
+        return in_pieces(at_site, size);
+    }
+    if at_site.site().is_oversubscribed() {
+        return Some((Meeting::Last, at_site));
+    }
+    (near.all() <= ALL_LOOK).then_some((Meeting::All, at_site))
+}
+
+/// Returns pieces if the site has room for them.
+fn in_pieces(at_site: AtSite<'_>, size: u64) -> Met<'_> {
+    let has_room = at_site.site().most_bytes() > PIECE_BYTES && size <= PIECE_BYTES as u64;
+    has_room.then_some((Meeting::Pieces, at_site))
+}
+
+/// Chooses for barrier.
+#[inline]
+pub(super) fn barrier<'a>(near: &Near<'a>) -> Met<'a> {
+    let at_site = near.at_site()?;
+    let is_oversubscribed = at_site.site().is_oversubscribed();
+    Some((
+        if is_oversubscribed {
+            Meeting::Last
+        } else {
+            Meeting::All
+        },
+        at_site,
+    ))
+}
+
+/// Chooses for allgather of blocks of `block` bytes.
+pub(super) fn spread_near<'a>(near: &Near<'a>, block: u64) -> Met<'a> {
+    let at_site = near.at_site()?;
+    match at_site.site().is_oversubscribed() {
+        true => by_buffers(at_site, block).or_else(|| in_pieces(at_site, 1)),
+        false => meeting(near, block, 1),
     }
 }
 
-/// Returns what `choose` returns for how near the processes are. If that is `by_buffers` and this
-/// communicator has no exchange buffers, it chooses as if the processes were apart.
-pub(super) fn unless_without_buffers<C: PartialEq>(
-    peers: &impl Peers,
-    by_buffers: C,
-    choose: impl Fn(Nearness) -> C,
-) -> C {
-    let choice = choose(nearness(peers));
-    let lacks_buffers = || {
-        peers
-            .at_site()
-            .is_some_and(|it| !it.site().has_exchange_buffers())
+/// Chooses for allgather of blocks of different lengths, `total` bytes in all.
+pub(super) fn spread_unequal_near<'a>(near: &Near<'a>, total: u64) -> Option<AtSite<'a>> {
+    let is_short = total <= EXCHANGE_BLOCK_BYTES * near.all() as u64;
+    exchange_unequal_near(near).filter(|_| is_short)
+}
+
+/// Chooses for alltoall of blocks of `block` bytes.
+pub(super) fn exchange_near<'a>(near: &Near<'a>, block: u64) -> Met<'a> {
+    let at_site = near.at_site()?;
+    match at_site.site().is_oversubscribed() {
+        true => by_buffers(at_site, block).or_else(|| in_pieces(at_site, 1)),
+        false => meeting(near, block.saturating_mul(near.all() as u64), 1),
+    }
+}
+
+/// Returns where alltoall and allgather of blocks of different lengths may meet.
+pub(super) fn exchange_unequal_near<'a>(near: &Near<'a>) -> Option<AtSite<'a>> {
+    let fits = |at_site: &AtSite<'_>| {
+        let site = at_site.site();
+        site.is_oversubscribed() && site.has_exchange_buffers()
     };
-    if choice == by_buffers && lacks_buffers() {
-        return choose(Nearness::Apart);
-    }
-    choice
+    near.at_site().filter(fits)
 }
 
-/// Returns the site of the processes, if it has room for pieces of long data: `bytes` bytes of each
-/// process, in elements of `size` bytes. All of them get the same result.
-pub(super) fn in_pieces(peers: &impl Peers, (bytes, size): (u64, u64)) -> Option<AtSite<'_>> {
-    let has_room = |at_site: &AtSite<'_>| at_site.site().most_bytes() > PIECE_BYTES;
-    let is_long = bytes > SHARED_BYTES && size <= PIECE_BYTES as u64;
-    peers.at_site().filter(|it| is_long && has_room(it))
-}
-
-/// How a barrier detects that all have come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Synchronisation {
-    /// By messages: dissemination.
-    Messages,
-    /// By sequence words in shared memory: dissemination too.
-    Rounds,
-    /// By a counter in shared memory.
-    Count,
+/// The last member to come sorts the blocks of all, if the site has buffers for that and they are
+/// short.
+fn by_buffers(at_site: AtSite<'_>, block: u64) -> Met<'_> {
+    let fits = block <= EXCHANGE_BLOCK_BYTES && at_site.site().has_exchange_buffers();
+    fits.then_some((Meeting::Last, at_site))
 }
 
 /// How gather and scatter move blocks.
@@ -106,23 +137,15 @@ pub(super) enum Rooted {
 /// How alltoall moves blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Exchange {
-    /// By messages: with one process after the other.
+    /// With one process after the other.
     Pairwise,
-    /// By messages: Bruck, in hops of powers of two.
+    /// Bruck, in hops of powers of two.
     Hops,
-    /// In shared memory: each reads what all bring.
-    All,
-    /// In shared memory: the last member to come sorts it for all.
-    Last,
 }
 
 /// How allgather moves blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Spread {
-    /// In shared memory: each reads what all bring.
-    All,
-    /// In shared memory: the last member to come joins it for all.
-    Last,
     /// Bruck: twice as many in each round.
     Doubling,
     /// Around a ring.
@@ -136,21 +159,6 @@ pub(super) enum Reduction {
     Doubling,
     /// Reduce-scatter around a ring, then allgather.
     Ring,
-    /// In shared memory: each process reduces what all bring.
-    All,
-    /// In shared memory: the last member to come reduces it for all.
-    Last,
-}
-
-/// How scan and exscan compute the reduction of the lower ranks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Prefix {
-    /// By messages: recursive doubling.
-    Doubling,
-    /// In shared memory: each process reduces what the lower ones bring.
-    All,
-    /// In shared memory: the last member to come reduces it for all.
-    Last,
 }
 
 /// How bcast moves the message.
@@ -160,26 +168,6 @@ pub(super) enum Broadcast {
     Tree,
     /// In parts: scattered, then gathered around a ring.
     Parts,
-    /// In shared memory: all read what the root brings.
-    Site,
-}
-
-/// How reduce collects its operands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Collection {
-    /// Along a binomial tree.
-    Tree,
-    /// In shared memory: the root reads what all bring.
-    Site,
-}
-
-/// Chooses for barrier.
-pub(super) fn barrier(nearness: Nearness) -> Synchronisation {
-    match nearness {
-        Nearness::Apart => Synchronisation::Messages,
-        Nearness::Beside => Synchronisation::Rounds,
-        Nearness::Oversubscribed => Synchronisation::Count,
-    }
 }
 
 /// Chooses for gather and scatter with `block` bytes per process.
@@ -192,94 +180,35 @@ pub(super) fn rooted(block: u64, size: usize) -> Rooted {
 }
 
 /// Chooses for alltoall with `block` bytes per pair of processes.
-pub(super) fn exchange(block: u64, size: usize, nearness: Nearness) -> Exchange {
-    match nearness {
-        Nearness::Beside if meets(block.saturating_mul(size as u64), size, nearness) => {
-            Exchange::All
-        }
-        Nearness::Oversubscribed if block <= EXCHANGE_BLOCK_BYTES => Exchange::Last,
-        Nearness::Apart if size > 3 && block <= HOPS_BLOCK_BYTES => Exchange::Hops,
-        _ => Exchange::Pairwise,
+pub(super) fn exchange(block: u64, size: usize) -> Exchange {
+    match size > 3 && block <= HOPS_BLOCK_BYTES {
+        true => Exchange::Hops,
+        false => Exchange::Pairwise,
     }
 }
 
 /// Chooses for allgather with `block` bytes per process.
-pub(super) fn spread(block: u64, size: usize, nearness: Nearness) -> Spread {
-    match nearness {
-        Nearness::Beside if meets(block, size, nearness) => return Spread::All,
-        Nearness::Oversubscribed if block <= EXCHANGE_BLOCK_BYTES => return Spread::Last,
-        _ => {}
-    }
-    if block.saturating_mul(size as u64) <= DOUBLING_BYTES {
-        Spread::Doubling
-    } else {
-        Spread::Ring
-    }
-}
-
-/// Chooses for allgather of blocks of different lengths, `total` bytes in all.
-pub(super) fn spread_unequal(total: u64, size: usize, nearness: Nearness) -> Spread {
-    match nearness {
-        Nearness::Oversubscribed if total <= EXCHANGE_BLOCK_BYTES * size as u64 => Spread::Last,
-        _ => Spread::Ring,
+pub(super) fn spread(block: u64, size: usize) -> Spread {
+    match block.saturating_mul(size as u64) <= DOUBLING_BYTES {
+        true => Spread::Doubling,
+        false => Spread::Ring,
     }
 }
 
 /// Chooses for allreduce of `count` elements in `bytes` bytes.
-pub(super) fn reduction(
-    (count, bytes, commutative): (u64, u64, bool),
-    size: usize,
-    nearness: Nearness,
-) -> Reduction {
-    match nearness {
-        Nearness::Beside if meets(bytes, size, nearness) => return Reduction::All,
-        Nearness::Oversubscribed if meets(bytes, size, nearness) => return Reduction::Last,
-        _ => {}
-    }
+pub(super) fn reduction((count, bytes, commutative): (u64, u64, bool), size: usize) -> Reduction {
     let divisible = commutative && size > 2 && count >= size as u64;
-    if divisible && bytes > WHOLE_VECTOR_BYTES {
-        Reduction::Ring
-    } else {
-        Reduction::Doubling
-    }
-}
-
-/// Chooses for scan and exscan of `bytes` bytes.
-pub(super) fn prefix(bytes: u64, size: usize, nearness: Nearness) -> Prefix {
-    match nearness {
-        Nearness::Beside if meets(bytes, size, nearness) => Prefix::All,
-        Nearness::Oversubscribed if meets(bytes, size, nearness) => Prefix::Last,
-        _ => Prefix::Doubling,
-    }
-}
-
-/// Chooses for reduce of `bytes` bytes.
-pub(super) fn collection(bytes: u64, size: usize, nearness: Nearness) -> Collection {
-    match meets(bytes, size, nearness) {
-        true => Collection::Site,
-        false => Collection::Tree,
-    }
-}
-
-/// Returns true if `size` processes use shared memory for `bytes` bytes each.
-fn meets(bytes: u64, size: usize, nearness: Nearness) -> bool {
-    let is_small = bytes <= SHARED_BYTES;
-    match nearness {
-        Nearness::Apart => false,
-        Nearness::Beside => is_small && size <= ALL_LOOK,
-        Nearness::Oversubscribed => is_small,
+    match divisible && bytes > WHOLE_VECTOR_BYTES {
+        true => Reduction::Ring,
+        false => Reduction::Doubling,
     }
 }
 
 /// Chooses for bcast of `bytes` bytes.
-pub(super) fn broadcast(bytes: u64, size: usize, nearness: Nearness) -> Broadcast {
-    if meets(bytes, size, nearness) {
-        return Broadcast::Site;
-    }
-    if size > 3 && bytes >= BCAST_TREE_BYTES {
-        Broadcast::Parts
-    } else {
-        Broadcast::Tree
+pub(super) fn broadcast(bytes: u64, size: usize) -> Broadcast {
+    match size > 3 && bytes >= BCAST_TREE_BYTES {
+        true => Broadcast::Parts,
+        false => Broadcast::Tree,
     }
 }
 
@@ -289,7 +218,7 @@ mod tests {
 
     #[test]
     fn an_operator_that_does_not_commute_keeps_its_order() {
-        let choice = |vector| reduction(vector, 8, Nearness::Apart);
+        let choice = |vector| reduction(vector, 8);
         assert_eq!(choice((1 << 20, 8 << 20, false)), Reduction::Doubling);
         assert_eq!(choice((1 << 20, 8 << 20, true)), Reduction::Ring);
         assert_eq!(choice((4, 1 << 20, true)), Reduction::Doubling);

@@ -7,20 +7,10 @@
 use std::future::ready;
 use std::sync::Arc;
 
+use super::near::Near;
 use crate::comm::{Call, Communicator, Members, Peers, Sides, TaskPeers, drive};
 use crate::engine::{Outcome, Request};
 use crate::error::{Cause, Error, Result};
-
-/// An operation that has begun.
-pub enum Begun<T, F> {
-    /// It went without messages, and is done.
-    Done(T),
-    /// What is left of it.
-    Left(F),
-}
-
-/// What `begin` returns.
-pub(crate) type Remainder<F, T = ()> = Result<Begun<T, F>>;
 
 /// A collective operation with its arguments.
 ///
@@ -65,36 +55,24 @@ pub trait Collective: Send + Sync + 'static {
         ready(Err(undefined()))
     }
 
-    /// Begins the operation among `peers`. The arguments are checked.
+    /// Carries out the operation without messages: alone, or in memory that the processes share.
+    /// The arguments are checked. Blocks. Returns nothing if it takes messages; then no buffer has
+    /// changed.
     #[doc(hidden)]
-    fn begin<'a, P: Peers>(
-        &'a self,
-        peers: &'a P,
-    ) -> Remainder<impl Future<Output = Result<Self::Output>> + Send + 'a, Self::Output>;
+    fn without_messages(&self, near: &Near<'_>) -> Result<Option<Self::Output>> {
+        let _ = near;
+        Ok(None)
+    }
+
+    /// Carries out the operation by messages among `peers`. The arguments are checked.
+    #[doc(hidden)]
+    fn by_messages<P: Peers>(&self, peers: &P)
+    -> impl Future<Output = Result<Self::Output>> + Send;
 }
 
 /// The error of an operation that two sides cannot carry out.
 fn undefined() -> Error {
     Cause::Communicator("the operation is not defined for intercommunicators").into()
-}
-
-/// Runs what is left of a blocking call.
-#[inline]
-pub(super) fn finish<T>(begun: Remainder<impl Future<Output = Result<T>>, T>) -> Result<T> {
-    match begun? {
-        Begun::Left(rest) => drive(rest),
-        Begun::Done(value) => Ok(value),
-    }
-}
-
-/// What is left of an operation in the midst of another one.
-pub(super) async fn complete<T>(
-    begun: Remainder<impl Future<Output = Result<T>> + Send, T>,
-) -> Result<T> {
-    match begun? {
-        Begun::Left(rest) => rest.await,
-        Begun::Done(value) => Ok(value),
-    }
 }
 
 /// Carries out an operation beside the program.
@@ -106,7 +84,7 @@ async fn go_on<C: Collective>(collective: Arc<C>, peers: TaskPeers) -> Result<C:
         }
         Err(peers) => peers,
     };
-    complete(collective.begin(&peers)).await
+    collective.by_messages(&peers).await
 }
 
 /// Collective operations. All processes of the communicator must make the same calls in the same
@@ -127,7 +105,11 @@ impl Communicator {
             return self.run_between(local, collective);
         }
         collective.check(self.members())?;
-        finish(collective.begin(&self.within(collective.call())))
+        let peers = self.within(collective.call());
+        match collective.without_messages(&Near::of(self))? {
+            Some(value) => Ok(value),
+            None => drive(collective.by_messages(&peers)),
+        }
     }
 
     /// Carries out an operation between the sides of this inter-communicator; `local` is this one.

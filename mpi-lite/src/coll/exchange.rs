@@ -4,7 +4,7 @@
 //! to come sort it for all (`sorting`).
 
 use super::buffers::{keep, lay_down};
-use super::shared::{check, pack, wait};
+use super::shared::{check, wait};
 use super::sorting::{Blocks, transpose, transpose_blocks};
 use crate::comm::{Call, Operation, check_length, in_words};
 use crate::data::Buffer;
@@ -16,7 +16,7 @@ use crate::node::site::{Epoch, Who};
 pub(super) fn allgather_by_all(at_site: AtSite<'_>, places: &[Buffer]) -> Result<()> {
     let own = &places[at_site.site().me()];
     let block = own.bytes()? as usize;
-    let fill = |bytes: &mut [u8]| pack(own, bytes);
+    let fill = |bytes: &mut [u8]| _ = own.pack_into(bytes);
     look_at_all(
         at_site,
         Operation::Allgather,
@@ -77,7 +77,7 @@ pub(super) fn alltoall_by_all(at_site: AtSite<'_>, own: &Buffer, places: &[Buffe
     let total = own.bytes()? as usize;
     let count = own.count() / size as u64;
     keep(&own.part((me as u64 * count) as i64, count), &places[me])?;
-    let fill = |bytes: &mut [u8]| pack(own, bytes);
+    let fill = |bytes: &mut [u8]| _ = own.pack_into(bytes);
     look_at_all(
         at_site,
         Operation::Alltoall,

@@ -6,7 +6,7 @@ use super::buffers::{
     parts,
 };
 use super::choose::{self, Rooted};
-use super::collective::{Begun, Collective, Remainder};
+use super::collective::Collective;
 use super::tree::lowest_bit;
 use crate::comm::{Call, Members, Operation, Peers, Sides};
 use crate::data::Buffer;
@@ -65,21 +65,15 @@ impl Collective for Gather {
         }
     }
 
-    fn begin<'a, P: Peers>(
-        &'a self,
-        peers: &'a P,
-    ) -> Remainder<impl Future<Output = Result<()>> + Send + 'a> {
+    async fn by_messages<P: Peers>(&self, peers: &P) -> Result<()> {
         let root = self.root as usize;
         let places = self.receive.as_ref().filter(|_| peers.here() == root);
         let places = places.map(|receive| parts(receive, peers.all()));
         let own = own_block(peers, &self.send, places.as_deref())?;
-        let choice = choose::rooted(own.bytes()?, peers.all());
-        Ok(Begun::Left(async move {
-            match choice {
-                Rooted::Tree => tree(peers, &own, places.as_deref(), root).await,
-                Rooted::Direct => direct(peers, &own, places.as_deref(), root).await,
-            }
-        }))
+        match choose::rooted(own.bytes()?, peers.all()) {
+            Rooted::Tree => tree(peers, &own, places.as_deref(), root).await,
+            Rooted::Direct => direct(peers, &own, places.as_deref(), root).await,
+        }
     }
 }
 
@@ -134,16 +128,11 @@ impl Collective for Gatherv {
         }
     }
 
-    fn begin<'a, P: Peers>(
-        &'a self,
-        peers: &'a P,
-    ) -> Remainder<impl Future<Output = Result<()>> + Send + 'a> {
+    async fn by_messages<P: Peers>(&self, peers: &P) -> Result<()> {
         let root = self.root as usize;
         let places = self.receive.as_deref().filter(|_| peers.here() == root);
         let own = own_block(peers, &self.send, places)?;
-        Ok(Begun::Left(async move {
-            direct(peers, &own, places, root).await
-        }))
+        direct(peers, &own, places, root).await
     }
 }
 

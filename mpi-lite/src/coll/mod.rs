@@ -26,6 +26,7 @@ mod choose;
 mod collective;
 mod exchange;
 mod gather;
+mod near;
 mod neighbors;
 mod partial;
 mod pieces;
@@ -53,6 +54,8 @@ pub use scatter::{Scatter, Scatterv};
 
 #[cfg(all(test, feature = "sim"))]
 mod creations_tests;
+#[cfg(test)]
+mod misuse_tests;
 #[cfg(test)]
 mod shared_tests;
 #[cfg(all(test, feature = "sim"))]

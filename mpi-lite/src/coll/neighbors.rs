@@ -2,7 +2,7 @@
 //! alone. Source: MPI 5.0, 8.6.
 
 use super::buffers::{Given, SEND_IN_PLACE, check_each};
-use super::collective::{Begun, Collective, Remainder};
+use super::collective::Collective;
 use crate::comm::{Call, Communicator, Members, Operation, Peers};
 use crate::data::Buffer;
 use crate::error::{Cause, Result};
@@ -111,10 +111,7 @@ impl Collective for NeighborExchange {
         places.refuse_overlap(Some(Given::Each(&self.send)), SEND_IN_PLACE)
     }
 
-    fn begin<'a, P: Peers>(
-        &'a self,
-        peers: &'a P,
-    ) -> Remainder<impl Future<Output = Result<()>> + Send + 'a> {
+    async fn by_messages<P: Peers>(&self, peers: &P) -> Result<()> {
         let destinations = self.neighbours.destinations.iter().zip(&self.send);
         let sends: Vec<_> = destinations
             .filter_map(|(rank, block)| rank.map(|rank| (rank as usize, block.clone())))
@@ -126,8 +123,6 @@ impl Collective for NeighborExchange {
                 Some((rank as usize, self.receive[edge].clone()))
             })
             .collect();
-        Ok(Begun::Left(async move {
-            peers.exchange_all(&sends, &receives).await
-        }))
+        peers.exchange_all(&sends, &receives).await
     }
 }

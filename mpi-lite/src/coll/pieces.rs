@@ -7,7 +7,7 @@
 use super::buffers::{keep, split};
 use super::exchange::look_at_all;
 use super::partial::Partial;
-use super::shared::{self, SHARED_BYTES, check, fold_packed, pack, wait};
+use super::shared::{self, SHARED_BYTES, check, fold_packed, wait};
 use crate::comm::{Call, Operation, length_differs};
 use crate::data::{Buffer, Op};
 use crate::engine::{AtSite, complain};
@@ -176,7 +176,7 @@ fn allreduce_in_slices(at_site: AtSite<'_>, own: &Buffer, result: &Buffer, op: &
     let (bytes, len) = (own.bytes()? as usize, sizes[me] as usize);
     let (epoch, about) = at_site.begin_epoch(Operation::Allreduce.about(0, bytes as u64))?;
     wait(at_site, about, || epoch.is_free())?;
-    epoch.bring(about, Who::Others, |bytes| pack(own, bytes));
+    epoch.bring(about, Who::Others, |bytes| _ = own.pack_into(bytes));
     epoch.is_to_be_read_for(Who::Others);
     at_site.wake(Who::Others);
     let slice = Partial::room(&slices[me])?;
@@ -207,7 +207,7 @@ fn swap_slices(
     let me = at_site.site().me();
     // They differ by an element at most. All bring as many bytes.
     let most = sizes.iter().copied().max().unwrap_or_default() as usize;
-    let fill = |bytes: &mut [u8]| pack(own, &mut bytes[..sizes[me] as usize]);
+    let fill = |bytes: &mut [u8]| _ = own.pack_into(&mut bytes[..sizes[me] as usize]);
     look_at_all(
         at_site,
         Operation::Allreduce,

@@ -2,14 +2,14 @@
 
 use super::between::{Role, given};
 use super::buffers::{Given, Input, SEND_IN_PLACE, at_root, check_counts};
-use super::choose::{self, Collection, nearness};
-use super::collective::{Begun, Collective, Remainder};
+use super::choose::{self, Meeting};
+use super::collective::Collective;
+use super::near::Near;
 use super::partial::{Partial, fold};
 use super::tree::lowest_bit;
 use super::{pieces, shared};
 use crate::comm::{Call, Members, Operation, Peers, Sides};
 use crate::data::{Buffer, Op};
-use crate::engine::AtSite;
 use crate::error::{Cause, Result};
 
 /// Reduces like [`Allreduce`](super::Allreduce), with the result at the root.
@@ -75,52 +75,42 @@ impl Collective for Reduce {
         }
     }
 
-    #[inline]
-    fn begin<'a, P: Peers>(
-        &'a self,
-        peers: &'a P,
-    ) -> Remainder<impl Future<Output = Result<()>> + Send + 'a> {
-        let root = self.root as usize;
-        let place = self.receive.as_ref().filter(|_| peers.here() == root);
-        let own = match place {
-            Some(place) => self.send.or(place),
-            None => self.send.required()?,
-        };
-        let op = &self.op;
+    #[inline(always)]
+    fn without_messages(&self, near: &Near<'_>) -> Result<Option<()>> {
+        let (own, place) = self.at(near.here())?;
+        let (op, root) = (&self.op, self.root as usize);
         if own.count() == 0 {
-            return Ok(Begun::Done(()));
+            return Ok(Some(()));
         }
-        if let Some(at_site) = where_to_meet(peers, own)? {
-            shared::reduce(at_site, own, place, (op, root))?;
-            return Ok(Begun::Done(()));
-        }
-        if in_pieces(peers, own, place, (op, root))? {
-            return Ok(Begun::Done(()));
-        }
-        Ok(Begun::Left(async move {
-            let result = by_messages(peers, own, place, (op, root)).await?;
-            match (result, place) {
-                (Some(result), Some(place)) => result.settle(place),
-                _ => Ok(()),
+        match choose::meeting(near, own.bytes()?, own.datatype().size()) {
+            Some((Meeting::Pieces, at_site)) => {
+                pieces::reduce(at_site, own, place, (op, root)).map(Some)
             }
-        }))
+            Some((_, at_site)) => shared::reduce(at_site, own, place, (op, root)).map(|_| Some(())),
+            None => Ok(None),
+        }
+    }
+
+    async fn by_messages<P: Peers>(&self, peers: &P) -> Result<()> {
+        let (own, place) = self.at(peers.here())?;
+        let result = to_root(peers, own, place, (&self.op, self.root as usize)).await?;
+        match (result, place) {
+            (Some(result), Some(place)) => result.settle(place),
+            _ => Ok(()),
+        }
     }
 }
 
-/// Reduces in pieces, if the processes can. Returns true if they did. Not inlined: it would lengthen
-/// the calls with short data.
-#[inline(never)]
-fn in_pieces(
-    peers: &impl Peers,
-    own: &Buffer,
-    place: Option<&Buffer>,
-    (op, root): (&Op, usize),
-) -> Result<bool> {
-    let elements = (own.bytes()?, own.datatype().size());
-    let Some(at_site) = choose::in_pieces(peers, elements) else {
-        return Ok(false);
-    };
-    pieces::reduce(at_site, own, place, (op, root)).map(|()| true)
+impl Reduce {
+    /// The operands of the process of this rank, and where its result goes if it is the root.
+    #[inline]
+    fn at(&self, here: usize) -> Result<(&Buffer, Option<&Buffer>)> {
+        let place = self.receive.as_ref().filter(|_| here == self.root as usize);
+        match place {
+            Some(place) => Ok((self.send.or(place), Some(place))),
+            None => Ok((self.send.required()?, None)),
+        }
+    }
 }
 
 /// Checks the operands of a reduction and where its result goes.
@@ -137,65 +127,17 @@ pub(super) fn check_operands(send: &Input, receive: &Buffer, op: &Op) -> Result<
     Ok(())
 }
 
-/// Returns the result at the root. Returns nothing elsewhere, or if there is nothing to reduce.
-pub(super) async fn to_root(
-    peers: &impl Peers,
-    own: &Buffer,
-    (op, root): (&Op, usize),
-) -> Result<Option<Partial<'static>>> {
-    if own.count() == 0 {
-        return Ok(None);
-    }
-    if let Some(at_site) = where_to_meet(peers, own)? {
-        return shared::reduce(at_site, own, None, (op, root));
-    }
-    by_messages(peers, own, None, (op, root)).await
-}
-
-/// Reduces the elements of this side and sends the result to `root` on the other one.
-async fn reduce_for<P: Peers>(
-    sides: &Sides<P>,
-    root: usize,
-    (own, op): (&Buffer, &Op),
-) -> Result<()> {
-    match to_root(&sides.local, own, (op, 0)).await? {
-        Some(result) => sides.remote.send(root, result.buffer()).await,
-        None => Ok(()),
-    }
-}
-
-/// Reduces the elements of this side, and those of the other. The first process of this side
-/// receives the result of the other one into `place`.
-pub(super) async fn swap_results<P: Peers>(
-    sides: &Sides<P>,
-    (own, op): (&Buffer, &Op),
-    place: &Buffer,
-) -> Result<()> {
-    match to_root(&sides.local, own, (op, 0)).await? {
-        Some(result) => {
-            let (send, receive) = ((0, result.buffer()), (0, place));
-            sides.remote.exchange(send, receive).await
-        }
-        None => Ok(()),
-    }
-}
-
-/// Returns the site of the processes, if they share memory and there is little to reduce.
-fn where_to_meet<'a>(peers: &'a impl Peers, own: &Buffer) -> Result<Option<AtSite<'a>>> {
-    let choice = choose::collection(own.bytes()?, peers.all(), nearness(peers));
-    Ok(match choice {
-        Collection::Site => peers.at_site(),
-        Collection::Tree => None,
-    })
-}
-
-/// Returns the result at the root, in `place` if there is one and the order allows it.
-async fn by_messages<'a>(
+/// Reduces by messages. Returns the result at the root, in `place` if there is one and the order
+/// allows it. Returns nothing elsewhere, or if there is nothing to reduce.
+pub(super) async fn to_root<'a>(
     peers: &impl Peers,
     own: &Buffer,
     place: Option<&'a Buffer>,
     (op, root): (&Op, usize),
 ) -> Result<Option<Partial<'a>>> {
+    if own.count() == 0 {
+        return Ok(None);
+    }
     if op.is_commutative() || root == 0 {
         return binomial(peers, own, place, (op, root)).await;
     }
@@ -210,6 +152,34 @@ async fn by_messages<'a>(
         peers.send(root, result.buffer()).await?;
     }
     Ok(None)
+}
+
+/// Reduces the elements of this side and sends the result to `root` on the other one.
+async fn reduce_for<P: Peers>(
+    sides: &Sides<P>,
+    root: usize,
+    (own, op): (&Buffer, &Op),
+) -> Result<()> {
+    match to_root(&sides.local, own, None, (op, 0)).await? {
+        Some(result) => sides.remote.send(root, result.buffer()).await,
+        None => Ok(()),
+    }
+}
+
+/// Reduces the elements of this side, and those of the other. The first process of this side
+/// receives the result of the other one into `place`.
+pub(super) async fn swap_results<P: Peers>(
+    sides: &Sides<P>,
+    (own, op): (&Buffer, &Op),
+    place: &Buffer,
+) -> Result<()> {
+    match to_root(&sides.local, own, None, (op, 0)).await? {
+        Some(result) => {
+            let (send, receive) = ((0, result.buffer()), (0, place));
+            sides.remote.exchange(send, receive).await
+        }
+        None => Ok(()),
+    }
 }
 
 /// Binomial tree over the distance from `root`: a process collects from those whose distance has

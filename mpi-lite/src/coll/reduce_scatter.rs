@@ -2,7 +2,7 @@
 
 use super::between::given;
 use super::buffers::{Given, Input, SEND_IN_PLACE};
-use super::collective::{Begun, Collective, Remainder};
+use super::collective::Collective;
 use super::partial::Partial;
 use super::{reduce, scatter};
 use crate::comm::{Call, Members, Operation, Peers, Sides};
@@ -79,18 +79,9 @@ impl Collective for ReduceScatter {
         scatter_theirs(sides, own, (&self.receive, &self.counts), &self.op).await
     }
 
-    fn begin<'a, P: Peers>(
-        &'a self,
-        peers: &'a P,
-    ) -> Remainder<impl Future<Output = Result<()>> + Send + 'a> {
+    async fn by_messages<P: Peers>(&self, peers: &P) -> Result<()> {
         let own = self.send.or(&self.receive);
-        let counts = self.counts.clone();
-        Ok(Begun::Left(reduce_scatter(
-            peers,
-            own,
-            (&self.receive, counts),
-            &self.op,
-        )))
+        reduce_scatter(peers, own, (&self.receive, &self.counts), &self.op).await
     }
 }
 
@@ -122,18 +113,9 @@ impl Collective for ReduceScatterBlock {
         scatter_theirs(sides, own, (&self.receive, &counts), &self.op).await
     }
 
-    fn begin<'a, P: Peers>(
-        &'a self,
-        peers: &'a P,
-    ) -> Remainder<impl Future<Output = Result<()>> + Send + 'a> {
-        let own = self.send.or(&self.receive);
-        let counts = vec![self.count; peers.all()];
-        Ok(Begun::Left(reduce_scatter(
-            peers,
-            own,
-            (&self.receive, counts),
-            &self.op,
-        )))
+    async fn by_messages<P: Peers>(&self, peers: &P) -> Result<()> {
+        let (own, counts) = (self.send.or(&self.receive), vec![self.count; peers.all()]);
+        reduce_scatter(peers, own, (&self.receive, &counts), &self.op).await
     }
 }
 
@@ -161,13 +143,13 @@ fn check(send: &Input, receive: &Buffer, (total, own): (Option<u64>, u64), op: &
 pub(super) async fn reduce_scatter(
     peers: &impl Peers,
     own: &Buffer,
-    (receive, counts): (&Buffer, Vec<u64>),
+    (receive, counts): (&Buffer, &[u64]),
     op: &Op,
 ) -> Result<()> {
     let whole = own.part(0, counts.iter().sum());
     let place = receive.part(0, counts[peers.here()]);
-    let result = reduce::to_root(peers, &whole, (op, 0)).await?;
-    let blocks = result.as_ref().map(|result| blocks_of(result, &counts));
+    let result = reduce::to_root(peers, &whole, None, (op, 0)).await?;
+    let blocks = result.as_ref().map(|result| blocks_of(result, counts));
     if whole.count() == 0 {
         return Ok(());
     }

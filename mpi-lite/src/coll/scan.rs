@@ -1,8 +1,9 @@
 //! Prefix reductions. Source: MPI 5.0, 6.11.
 
 use super::buffers::{Input, keep};
-use super::choose::{self, Prefix, nearness};
-use super::collective::{Begun, Collective, Remainder};
+use super::choose::{self, Meeting};
+use super::collective::Collective;
+use super::near::Near;
 use super::partial::Partial;
 use super::reduce::check_operands;
 use super::shared;
@@ -56,15 +57,24 @@ impl Collective for Scan {
         check_operands(&self.send, &self.receive, &self.op)
     }
 
-    fn begin<'a, P: Peers>(
-        &'a self,
-        peers: &'a P,
-    ) -> Remainder<impl Future<Output = Result<()>> + Send + 'a> {
+    fn without_messages(&self, near: &Near<'_>) -> Result<Option<()>> {
         let (own, result) = (self.send.or(&self.receive), (&self.receive, &self.op));
-        if is_done(peers, Operation::Scan, own, result)? {
-            return Ok(Begun::Done(()));
+        at_site(near, Operation::Scan, own, result)
+    }
+
+    async fn by_messages<P: Peers>(&self, peers: &P) -> Result<()> {
+        let own = self.send.or(&self.receive);
+        if own.count() == 0 {
+            return Ok(());
         }
-        Ok(Begun::Left(scan(peers, own, &self.receive, &self.op)))
+        match lower_ranks(peers, own, &self.op).await? {
+            Some(lower) => {
+                let mut result = Partial::copy_of(own)?;
+                result.fold_left(&lower, &self.op)?;
+                self.receive.copy_from(result.buffer()).map(drop)
+            }
+            None => keep(own, &self.receive),
+        }
     }
 }
 
@@ -84,54 +94,42 @@ impl Collective for Exscan {
         check_operands(&self.send, &self.receive, &self.op)
     }
 
-    fn begin<'a, P: Peers>(
-        &'a self,
-        peers: &'a P,
-    ) -> Remainder<impl Future<Output = Result<()>> + Send + 'a> {
+    fn without_messages(&self, near: &Near<'_>) -> Result<Option<()>> {
         let (own, result) = (self.send.or(&self.receive), (&self.receive, &self.op));
-        if is_done(peers, Operation::Exscan, own, result)? {
-            return Ok(Begun::Done(()));
+        at_site(near, Operation::Exscan, own, result)
+    }
+
+    async fn by_messages<P: Peers>(&self, peers: &P) -> Result<()> {
+        let own = self.send.or(&self.receive);
+        if own.count() == 0 {
+            return Ok(());
         }
-        Ok(Begun::Left(exscan(peers, own, &self.receive, &self.op)))
+        match lower_ranks(peers, own, &self.op).await? {
+            Some(lower) => self.receive.copy_from(lower.buffer()).map(drop),
+            None => Ok(()),
+        }
     }
 }
 
-/// Reduces in shared memory if the processes can. Returns true if nothing is left to be done.
-fn is_done(
-    peers: &impl Peers,
+/// Reduces in memory that the processes share, if there is little.
+fn at_site(
+    near: &Near<'_>,
     kind: Operation,
     own: &Buffer,
     result: (&Buffer, &Op),
-) -> Result<bool> {
+) -> Result<Option<()>> {
     if own.count() == 0 {
-        return Ok(true);
+        return Ok(Some(()));
     }
-    let choice = choose::prefix(own.bytes()?, peers.all(), nearness(peers));
-    match (choice, peers.at_site()) {
-        (Prefix::All, Some(at_site)) => shared::prefix_by_all(at_site, kind, own, result)?,
-        (Prefix::Last, Some(at_site)) => shared::prefix_by_last(at_site, kind, own, result)?,
-        _ => return Ok(false),
-    }
-    Ok(true)
-}
-
-async fn scan(peers: &impl Peers, own: &Buffer, receive: &Buffer, op: &Op) -> Result<()> {
-    match lower_ranks(peers, own, op).await? {
-        Some(lower) => {
-            let mut result = Partial::copy_of(own)?;
-            result.fold_left(&lower, op)?;
-            receive.copy_from(result.buffer())?;
+    match choose::meeting(near, own.bytes()?, own.datatype().size()) {
+        Some((Meeting::All, at_site)) => {
+            shared::prefix_by_all(at_site, kind, own, result).map(Some)
         }
-        None => keep(own, receive)?,
+        Some((Meeting::Last, at_site)) => {
+            shared::prefix_by_last(at_site, kind, own, result).map(Some)
+        }
+        _ => Ok(None),
     }
-    Ok(())
-}
-
-async fn exscan(peers: &impl Peers, own: &Buffer, receive: &Buffer, op: &Op) -> Result<()> {
-    if let Some(lower) = lower_ranks(peers, own, op).await? {
-        receive.copy_from(lower.buffer())?;
-    }
-    Ok(())
 }
 
 /// Recursive doubling: in round k a process and the one whose rank differs in bit k exchange the

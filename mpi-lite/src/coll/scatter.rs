@@ -6,7 +6,7 @@ use super::buffers::{
     parts,
 };
 use super::choose::{self, Rooted};
-use super::collective::{Begun, Collective, Remainder};
+use super::collective::Collective;
 use super::tree::lowest_bit;
 use crate::comm::{Call, Members, Operation, Peers, Sides};
 use crate::data::Buffer;
@@ -64,21 +64,15 @@ impl Collective for Scatter {
         }
     }
 
-    fn begin<'a, P: Peers>(
-        &'a self,
-        peers: &'a P,
-    ) -> Remainder<impl Future<Output = Result<()>> + Send + 'a> {
+    async fn by_messages<P: Peers>(&self, peers: &P) -> Result<()> {
         let root = self.root as usize;
         let blocks = self.send.as_ref().filter(|_| peers.here() == root);
         let blocks = blocks.map(|send| parts(send, peers.all()));
         let own = own_place(peers, &self.receive, blocks.as_deref())?;
-        let choice = choose::rooted(own.bytes()?, peers.all());
-        Ok(Begun::Left(async move {
-            match choice {
-                Rooted::Tree => tree(peers, &own, blocks.as_deref(), root).await,
-                Rooted::Direct => direct(peers, &own, blocks.as_deref(), root).await,
-            }
-        }))
+        match choose::rooted(own.bytes()?, peers.all()) {
+            Rooted::Tree => tree(peers, &own, blocks.as_deref(), root).await,
+            Rooted::Direct => direct(peers, &own, blocks.as_deref(), root).await,
+        }
     }
 }
 
@@ -133,16 +127,11 @@ impl Collective for Scatterv {
         }
     }
 
-    fn begin<'a, P: Peers>(
-        &'a self,
-        peers: &'a P,
-    ) -> Remainder<impl Future<Output = Result<()>> + Send + 'a> {
+    async fn by_messages<P: Peers>(&self, peers: &P) -> Result<()> {
         let root = self.root as usize;
         let blocks = self.send.as_deref().filter(|_| peers.here() == root);
         let own = own_place(peers, &self.receive, blocks)?;
-        Ok(Begun::Left(async move {
-            direct(peers, &own, blocks, root).await
-        }))
+        direct(peers, &own, blocks, root).await
     }
 }
 

@@ -98,7 +98,7 @@ pub(super) fn allreduce_by_all(
     let (me, size) = (at_site.site().me(), at_site.site().size());
     let (epoch, about) = at_site.begin_epoch(Operation::Allreduce.about(0, own.bytes()?))?;
     wait(at_site, about, || epoch.is_free())?;
-    epoch.bring(about, Who::Others, |bytes| pack(own, bytes));
+    epoch.bring(about, Who::Others, |bytes| _ = own.pack_into(bytes));
     epoch.is_to_be_read_for(Who::Others);
     at_site.wake(Who::Others);
     for rank in (0..size).filter(|&rank| rank != me) {
@@ -119,11 +119,11 @@ pub(super) fn allreduce_by_last(
 ) -> Result<()> {
     let (epoch, about) = at_site.begin_epoch(Operation::Allreduce.about(0, own.bytes()?))?;
     wait(at_site, about, || epoch.is_free())?;
-    epoch.bring(about, Who::Nobody, |bytes| pack(own, bytes));
+    epoch.bring(about, Who::Nobody, |bytes| _ = own.pack_into(bytes));
     if epoch.count().map_err(complain)? {
         let outcome = reduce_for_all(at_site, epoch, about, (result, op));
         match &outcome {
-            Ok(()) => epoch.release(about, |bytes| pack(result, bytes)),
+            Ok(()) => epoch.release(about, |bytes| _ = result.pack_into(bytes)),
             Err(error) => epoch.release(said_of(error), |_| ()),
         }
         at_site.wake(Who::Others);
@@ -169,7 +169,7 @@ pub(super) fn prefix_by_all(
     let (me, size) = (at_site.site().me(), at_site.site().size());
     let (epoch, about) = at_site.begin_epoch(kind.about(0, own.bytes()?))?;
     wait(at_site, about, || epoch.is_free())?;
-    epoch.bring(about, Who::Others, |bytes| pack(own, bytes));
+    epoch.bring(about, Who::Others, |bytes| _ = own.pack_into(bytes));
     epoch.is_to_be_read_for(Who::Others);
     at_site.wake(Who::Others);
     for rank in 0..me {
@@ -194,7 +194,7 @@ pub(super) fn prefix_by_last(
 ) -> Result<()> {
     let (epoch, about) = at_site.begin_epoch(kind.about(0, own.bytes()?))?;
     wait(at_site, about, || epoch.is_free())?;
-    epoch.bring(about, Who::Nobody, |bytes| pack(own, bytes));
+    epoch.bring(about, Who::Nobody, |bytes| _ = own.pack_into(bytes));
     if epoch.count().map_err(complain)? {
         let outcome = release_prefixes(at_site, epoch, about, Prefixes { kind, own, op });
         at_site.wake(Who::Others);
@@ -250,7 +250,7 @@ fn fold_prefixes(
         take(epoch, (rank, about.bytes() as usize), next.buffer());
         if rank > 0 {
             if kind == Operation::Exscan {
-                epoch.release_one(rank, about, |bytes| pack(lower.buffer(), bytes));
+                epoch.release_one(rank, about, |bytes| _ = lower.buffer().pack_into(bytes));
                 *released = rank + 1;
             }
             next.fold_left(&lower, op)?;
@@ -258,7 +258,7 @@ fn fold_prefixes(
         core::mem::swap(&mut lower, &mut next);
         // The first rank has no result of an exscan, and reads none.
         if rank == 0 || kind == Operation::Scan {
-            epoch.release_one(rank, about, |bytes| pack(lower.buffer(), bytes));
+            epoch.release_one(rank, about, |bytes| _ = lower.buffer().pack_into(bytes));
             *released = rank + 1;
         }
     }
@@ -297,7 +297,7 @@ pub(super) fn broadcast(at_site: AtSite<'_>, buffer: &Buffer, root: usize) -> Re
     wait(at_site, about, || epoch.is_free())?;
     if at_site.site().me() == root {
         let about = about.with_bytes(room as u32);
-        epoch.bring(about, Who::Others, |bytes| pack(buffer, bytes));
+        epoch.bring(about, Who::Others, |bytes| _ = buffer.pack_into(bytes));
         at_site.wake(Who::Others);
         return Ok(());
     }
@@ -334,7 +334,7 @@ pub(super) fn reduce<'a>(
     let (epoch, about) = at_site.begin_epoch(Operation::Reduce.about(root, own.bytes()?))?;
     wait(at_site, about, || epoch.is_free())?;
     if at_site.site().me() == root {
-        epoch.bring(about, Who::Nobody, |bytes| pack(own, bytes));
+        epoch.bring(about, Who::Nobody, |bytes| _ = own.pack_into(bytes));
         epoch.is_to_be_read_for(Who::Others);
         at_site.wake(epoch.awaited_by());
         collect(at_site, epoch, about)?;
@@ -345,7 +345,7 @@ pub(super) fn reduce<'a>(
         reduce_all(epoch, at_site.site().size(), (result.buffer(), op))?;
         return Ok(Some(result));
     }
-    epoch.bring(about, Who::One(root), |bytes| pack(own, bytes));
+    epoch.bring(about, Who::One(root), |bytes| _ = own.pack_into(bytes));
     at_site.wake(epoch.awaited_by());
     if !at_site.site().is_oversubscribed() || epoch.give(root) {
         at_site.wake(Who::One(root));
@@ -365,15 +365,6 @@ fn collect(at_site: AtSite<'_>, epoch: Epoch<'_>, about: About) -> Result<()> {
         check(at_site, (rank, theirs), about)?;
     }
     Ok(())
-}
-
-/// Packs the data of `buffer` into `bytes`, which is as long.
-#[inline]
-pub(super) fn pack(buffer: &Buffer, bytes: &mut [u8]) {
-    match buffer.contiguous() {
-        Some(span) => span.read_into(bytes),
-        None => buffer.pack_into(bytes),
-    };
 }
 
 /// Copies what the member of `rank` has brought into `buffer`.

@@ -9,7 +9,6 @@ use std::time::Duration;
 use rmpp_core::Config;
 use rmpp_sim::Faults;
 
-use super::collective::{Begun, Remainder};
 use super::*;
 use crate::clock::{Clock, Instant};
 use crate::comm::{Call, Communicator, Members, Peers};
@@ -307,17 +306,9 @@ impl Collective for Sum {
         self.0.check(members)
     }
 
-    fn begin<'a, P: Peers>(
-        &'a self,
-        peers: &'a P,
-    ) -> Remainder<impl Future<Output = Result<i32>> + Send + 'a, i32> {
-        Ok(match self.0.begin(peers)? {
-            Begun::Done(()) => Begun::Done(self.value()),
-            Begun::Left(rest) => Begun::Left(async move {
-                rest.await?;
-                Ok(self.value())
-            }),
-        })
+    async fn by_messages<P: Peers>(&self, peers: &P) -> Result<i32> {
+        self.0.by_messages(peers).await?;
+        Ok(self.value())
     }
 }
 

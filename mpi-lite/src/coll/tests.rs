@@ -11,7 +11,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use super::buffers::parts;
-use super::collective::finish;
+use super::near::Near;
 use super::*;
 use crate::clock::Clock;
 use crate::comm::{Call, Communicator, Members, Operation, Peers, drive};
@@ -175,7 +175,15 @@ fn run(peers: &Process, collective: &impl Collective<Output = ()>) -> Result<()>
         here: peers.here(),
         all: peers.all(),
     })?;
-    finish(collective.begin(peers))
+    let near = match peers {
+        Process::Strict(_) => None,
+        Process::OnOneNode(world) => Some(Near::of(world)),
+    };
+    let done = near.map(|near| collective.without_messages(&near));
+    match done.transpose()?.flatten() {
+        Some(()) => Ok(()),
+        None => drive(collective.by_messages(peers)),
+    }
 }
 
 type Ends<T> = (Vec<Vec<Sender<T>>>, Vec<Vec<Mutex<Receiver<T>>>>);

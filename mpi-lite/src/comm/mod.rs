@@ -25,6 +25,8 @@ pub use call::Call;
 pub(crate) use call::{Form, Operation, in_words, mismatch, mismatch_at_site, missed_at_site};
 pub use group::Group;
 pub use inter::{Bridge, Sides};
+#[cfg(test)]
+pub(crate) use peers::Participant;
 pub(crate) use peers::drive;
 pub use peers::{Members, Peers};
 pub use point::{ReceiveFrom, SendTo};

@@ -8,7 +8,7 @@
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use super::{Call, Communicator, Sides};
+use super::{Call, Communicator, Sides, TaskPeers};
 use crate::data::Buffer;
 use crate::engine::{AtSite, Calls};
 use crate::error::{Cause, Error, Result};
@@ -115,19 +115,19 @@ impl Communicator {
 
     /// The processes of both sides of this inter-communicator in a call, whose arguments are
     /// checked. `local` is this side.
-    pub(crate) fn sides<'a>(&'a self, local: &'a Self, call: Call) -> Sides<Caller<'a>> {
+    pub(crate) fn sides<'a>(&'a self, local: &'a Self, call: Call) -> Sides<Participant<'a>> {
         let (local, remote) = (local.within(call), self.within(call));
         Sides { local, remote }
     }
 
     /// This process in a call, whose arguments are checked.
     #[inline]
-    pub(crate) fn within(&self, call: Call) -> Caller<'_> {
+    pub(crate) fn within(&self, call: Call) -> Participant<'_> {
         self.inner.port.count_call();
-        Caller {
+        Participant::Caller(Caller {
             communicator: self,
             call,
-        }
+        })
     }
 }
 
@@ -140,42 +140,22 @@ impl Caller<'_> {
     }
 }
 
-impl Sides<Caller<'_>> {
-    /// Tells the processes of both sides that this one has failed. Returns the error.
-    #[cold]
-    pub(crate) fn give_up(&self, error: Error) -> Error {
-        self.remote.give_up(self.local.give_up(error))
-    }
-}
-
-impl Peers for Caller<'_> {
-    fn here(&self) -> usize {
-        self.communicator.rank() as usize
-    }
-
-    fn all(&self) -> usize {
-        self.communicator.group().size() as usize
-    }
-
-    fn at_site(&self) -> Option<AtSite<'_>> {
-        self.communicator.at_site()
-    }
-
-    async fn send(&self, to: usize, buffer: &Buffer) -> Result<()> {
+impl Caller<'_> {
+    fn send(&self, to: usize, buffer: &Buffer) -> Result<()> {
         let communicator = self.communicator;
         communicator
             .send_in_collective(buffer.clone(), to, self.call)
             .map_err(|error| self.give_up(error))
     }
 
-    async fn receive(&self, from: usize, buffer: &Buffer) -> Result<()> {
+    fn receive(&self, from: usize, buffer: &Buffer) -> Result<()> {
         let communicator = self.communicator;
         communicator
             .recv_in_collective(buffer.clone(), from, self.call)
             .map_err(|error| self.give_up(error))
     }
 
-    async fn exchange(
+    fn exchange(
         &self,
         (to, send): (usize, &Buffer),
         (from, receive): (usize, &Buffer),
@@ -186,13 +166,91 @@ impl Peers for Caller<'_> {
             .map_err(|error| self.give_up(error))
     }
 
+    fn exchange_all(&self, sends: &[(usize, Buffer)], receives: &[(usize, Buffer)]) -> Result<()> {
+        self.communicator
+            .exchange_all_in_collective(sends, receives, self.call)
+            .map_err(|error| self.give_up(error))
+    }
+}
+
+/// A process of a communicator in a collective: in a blocking call, or in one that goes on beside
+/// the program. One type for both: each algorithm is compiled once.
+#[derive(Debug)]
+pub(crate) enum Participant<'a> {
+    Caller(Caller<'a>),
+    Task(TaskPeers),
+}
+
+impl Participant<'_> {
+    fn communicator(&self) -> &Communicator {
+        match self {
+            Self::Caller(caller) => caller.communicator,
+            Self::Task(task) => task.communicator(),
+        }
+    }
+
+    fn give_up(&self, error: Error) -> Error {
+        match self {
+            Self::Caller(caller) => caller.give_up(error),
+            Self::Task(task) => task.give_up(error),
+        }
+    }
+}
+
+impl Sides<Participant<'_>> {
+    /// Tells the processes of both sides that this one has failed. Returns the error.
+    #[cold]
+    pub(crate) fn give_up(&self, error: Error) -> Error {
+        self.remote.give_up(self.local.give_up(error))
+    }
+}
+
+impl Peers for Participant<'_> {
+    fn here(&self) -> usize {
+        self.communicator().rank() as usize
+    }
+
+    fn all(&self) -> usize {
+        self.communicator().group().size() as usize
+    }
+
+    #[inline]
+    fn at_site(&self) -> Option<AtSite<'_>> {
+        match self {
+            Self::Caller(caller) => caller.communicator.at_site(),
+            Self::Task(_) => None,
+        }
+    }
+
+    async fn send(&self, to: usize, buffer: &Buffer) -> Result<()> {
+        match self {
+            Self::Caller(caller) => caller.send(to, buffer),
+            Self::Task(task) => task.send(to, buffer).await,
+        }
+    }
+
+    async fn receive(&self, from: usize, buffer: &Buffer) -> Result<()> {
+        match self {
+            Self::Caller(caller) => caller.receive(from, buffer),
+            Self::Task(task) => task.receive(from, buffer).await,
+        }
+    }
+
+    async fn exchange(&self, send: (usize, &Buffer), receive: (usize, &Buffer)) -> Result<()> {
+        match self {
+            Self::Caller(caller) => caller.exchange(send, receive),
+            Self::Task(task) => task.exchange(send, receive).await,
+        }
+    }
+
     async fn exchange_all(
         &self,
         sends: &[(usize, Buffer)],
         receives: &[(usize, Buffer)],
     ) -> Result<()> {
-        self.communicator
-            .exchange_all_in_collective(sends, receives, self.call)
-            .map_err(|error| self.give_up(error))
+        match self {
+            Self::Caller(caller) => caller.exchange_all(sends, receives),
+            Self::Task(task) => task.exchange_all(sends, receives).await,
+        }
     }
 }

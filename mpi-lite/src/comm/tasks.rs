@@ -12,9 +12,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::peers::drive;
+use super::peers::{Participant, drive};
 use super::point::check_length;
-use super::{Call, Communicator, Form, Peers, Sides, mismatch, open_port};
+use super::{Call, Communicator, Form, Sides, mismatch, open_port};
 use crate::data::Buffer;
 use crate::engine::envelope::RANK_BITS;
 use crate::engine::matching::Pattern;
@@ -79,10 +79,12 @@ impl TaskPeers {
     ///
     /// # Errors
     /// Gives itself back if they are not.
-    pub(crate) fn into_sides(self) -> core::result::Result<Sides<Self>, Self> {
+    pub(crate) fn into_sides(
+        self,
+    ) -> core::result::Result<Sides<Participant<'static>>, Participant<'static>> {
         let side = self.communicator.local().cloned();
         let (Some(communicator), Some(context)) = (side, self.local) else {
-            return Err(self);
+            return Err(Participant::Task(self));
         };
         let calls = Calls {
             context,
@@ -98,9 +100,13 @@ impl TaskPeers {
             local: None,
         };
         Ok(Sides {
-            local,
-            remote: self,
+            local: Participant::Task(local),
+            remote: Participant::Task(self),
         })
+    }
+
+    pub(super) fn communicator(&self) -> &Communicator {
+        &self.communicator
     }
 
     fn send_plan(&self, to: usize, buffer: &Buffer) -> Result<Plan> {
@@ -129,7 +135,7 @@ impl TaskPeers {
         }))
     }
 
-    fn give_up(&self, error: Error) -> Error {
+    pub(super) fn give_up(&self, error: Error) -> Error {
         let name = (self.calls, self.from);
         self.communicator.give_up((self.call, name), error)
     }
@@ -146,31 +152,16 @@ impl TaskPeers {
     }
 }
 
-impl Sides<TaskPeers> {
-    /// Tells the processes of both sides that this one has failed. Returns the error.
-    #[cold]
-    pub(crate) fn give_up(&self, error: Error) -> Error {
-        self.remote.give_up(self.local.give_up(error))
-    }
-}
-
-impl Peers for TaskPeers {
-    fn here(&self) -> usize {
-        self.communicator.rank() as usize
-    }
-
-    fn all(&self) -> usize {
-        self.communicator.group().size() as usize
-    }
-
-    async fn send(&self, to: usize, buffer: &Buffer) -> Result<()> {
+/// The same as those of `Peers`.
+impl TaskPeers {
+    pub(super) async fn send(&self, to: usize, buffer: &Buffer) -> Result<()> {
         let sent = self.submissions.submit(self.send_plan(to, buffer)?).await;
         sent.and_then(Completion::into_result)
             .map(drop)
             .map_err(|error| self.give_up(error))
     }
 
-    async fn receive(&self, from: usize, buffer: &Buffer) -> Result<()> {
+    pub(super) async fn receive(&self, from: usize, buffer: &Buffer) -> Result<()> {
         let received = self
             .submissions
             .submit(self.receive_plan(from, buffer)?)
@@ -180,7 +171,7 @@ impl Peers for TaskPeers {
             .map_err(|error| self.give_up(error))
     }
 
-    async fn exchange(
+    pub(super) async fn exchange(
         &self,
         (to, send): (usize, &Buffer),
         (from, into): (usize, &Buffer),
@@ -201,7 +192,7 @@ impl Peers for TaskPeers {
             .map_err(|error| self.give_up(error))
     }
 
-    async fn exchange_all(
+    pub(super) async fn exchange_all(
         &self,
         sends: &[(usize, Buffer)],
         receives: &[(usize, Buffer)],

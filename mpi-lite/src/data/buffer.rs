@@ -251,14 +251,22 @@ impl Buffer {
     }
 
     /// Fills `out` with the data, as far as it goes. Returns the bytes written.
+    #[inline]
     pub fn pack_into(&self, out: &mut [u8]) -> usize {
-        self.copy_out(0, out)
+        match self.contiguous() {
+            Some(span) => span.read_into(out),
+            None => self.copy_out(0, out),
+        }
     }
 
     /// Lays the packed `bytes` into the elements; they may be fewer than there is room for, what
     /// does not fit is left out. Returns the bytes laid down.
+    #[inline]
     pub fn unpack(&self, bytes: &[u8]) -> usize {
-        self.copy_in(0, bytes)
+        match self.contiguous() {
+            Some(span) => span.copy_from(bytes),
+            None => self.copy_in(0, bytes),
+        }
     }
 
     /// Fills `room` with the data from byte `from` on, as far as both go. Returns the bytes copied.

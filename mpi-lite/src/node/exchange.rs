@@ -10,7 +10,7 @@
 //! released, and its owner stays until then. Receive and broadcast buffers are written when all
 //! have come. A member that has come to this epoch has read what the epoch before gave it.
 
-use super::line::put;
+use super::line::tell;
 use super::site::{About, Epoch};
 use crate::memory::Span;
 
@@ -49,12 +49,12 @@ impl Epoch<'_> {
     /// returned something.
     pub fn come(&self, about: About) {
         let line = &self.myself().slot.brought[self.turn()];
-        put(line, Span::EMPTY, self.sequence(0), (about, |_| ()));
+        tell(line, self.sequence(0), about);
     }
 
     /// Ends an epoch at which all were counted. The results lie in the exchange buffers.
     pub fn release_exchange(&self, about: About) {
         let line = &self.site.members[0].slot.results[self.result_turn()];
-        put(line, Span::EMPTY, self.sequence(0), (about, |_| ()));
+        tell(line, self.sequence(0), about);
     }
 }

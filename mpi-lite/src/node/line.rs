@@ -36,32 +36,45 @@ impl Line {
     }
 }
 
-/// Writes a line, or a payload that belongs to the line.
+/// Writes a line, or the payload that belongs to the line if that is too short.
 #[inline]
 pub(crate) fn put(
     line: &RingSlot,
-    payload: Span,
+    payload: impl FnOnce(usize) -> Span,
     sequence: u64,
     (about, fill): (About, impl FnOnce(&mut [u8])),
 ) {
-    if payload.len() > LINE_BYTES {
-        payload.update(fill);
-    } else if !payload.is_empty() {
+    let bytes = about.bytes() as usize;
+    if bytes > LINE_BYTES {
+        payload(bytes).update(fill);
+    } else if bytes > 0 {
         let mut words = Line([0; LINE_BYTES]);
-        fill(&mut words.0[..payload.len()]);
+        fill(&mut words.0[..bytes]);
         words.write(line);
     }
+    tell(line, sequence, about);
+}
+
+/// Writes a line without data.
+#[inline]
+pub(crate) fn tell(line: &RingSlot, sequence: u64, about: About) {
     line.words[0].store(about.encode(), Relaxed);
     line.sequence.store(sequence, Release);
 }
 
-/// Reads what `put` has written. Memory that local peers can write is copied before it is used.
+/// Reads the `bytes` bytes that `put` has written. Memory that local peers can write is copied
+/// before it is used.
 #[inline]
-pub(crate) fn get<R>(line: &RingSlot, payload: Span, read: impl FnOnce(&[u8]) -> R) -> R {
-    if payload.len() > LINE_BYTES {
-        let mut copy = Vec::with_capacity(payload.len());
-        payload.append_to(&mut copy);
+pub(crate) fn get<R>(
+    line: &RingSlot,
+    payload: impl FnOnce(usize) -> Span,
+    bytes: usize,
+    read: impl FnOnce(&[u8]) -> R,
+) -> R {
+    if bytes > LINE_BYTES {
+        let mut copy = Vec::with_capacity(bytes);
+        payload(bytes).append_to(&mut copy);
         return read(&copy);
     }
-    read(&Line::read(line).0[..payload.len()])
+    read(&Line::read(line).0[..bytes])
 }

@@ -269,7 +269,7 @@ impl Site {
     #[inline]
     fn has_come_to(&self, at: u64, member: &Member) -> bool {
         let line = &member.slot.brought[self.turn_of(at)];
-        line.sequence.load(Acquire) >> ROUND_BITS >= at
+        line.sequence.load(Acquire) >= at << ROUND_BITS
     }
 
     /// Returns true if one of `who` sleeps and has to be woken, once what they wait for is written.
@@ -369,13 +369,16 @@ impl Epoch<'_> {
 
     #[inline(never)]
     fn has_been_read_by(&self, readers: Who) -> bool {
+        let Site { members, me, .. } = self.site;
         let after = self.first_after();
         let has_come = |member: &Member| self.site.has_come_to(after, member);
-        let others = || self.site.members.iter().enumerate();
         match readers {
             Who::Nobody => true,
-            Who::One(rank) => has_come(&self.site.members[rank]),
-            Who::Others => others().all(|(rank, one)| rank == self.site.me || has_come(one)),
+            Who::One(rank) => has_come(&members[rank]),
+            Who::Others => members[..*me]
+                .iter()
+                .chain(&members[me + 1..])
+                .all(has_come),
         }
     }
 
@@ -384,7 +387,7 @@ impl Epoch<'_> {
     #[inline]
     pub fn bring(&self, about: About, readers: Who, fill: impl FnOnce(&mut [u8])) {
         let member = self.myself();
-        let payload = member.payloads.span(self.turn(), about.bytes() as usize);
+        let payload = |bytes| member.payloads.span(self.turn(), bytes);
         self.site.owed[self.turn()].store(readers.encode(), Relaxed);
         put(
             &member.slot.brought[self.turn()],
@@ -447,8 +450,8 @@ impl Epoch<'_> {
     #[inline]
     pub fn read<R>(&self, rank: usize, bytes: usize, read: impl FnOnce(&[u8]) -> R) -> R {
         let member = &self.site.members[rank];
-        let payload = member.payloads.span(self.turn(), bytes);
-        get(&member.slot.brought[self.turn()], payload, read)
+        let payload = |bytes| member.payloads.span(self.turn(), bytes);
+        get(&member.slot.brought[self.turn()], payload, bytes, read)
     }
 
     /// The line that the member of `rank` has brought.
@@ -556,9 +559,7 @@ impl Epoch<'_> {
     pub fn release_one(&self, rank: usize, about: About, fill: impl FnOnce(&mut [u8])) {
         let member = &self.site.members[rank];
         let turn = self.result_turn();
-        let payload = member
-            .payloads
-            .span(RESULT_PAYLOADS + turn, about.bytes() as usize);
+        let payload = |bytes| member.payloads.span(RESULT_PAYLOADS + turn, bytes);
         let line = &member.slot.results[turn];
         put(line, payload, self.sequence(0), (about, fill));
     }
@@ -591,7 +592,7 @@ impl Epoch<'_> {
     #[inline]
     fn read_result_of<R>(&self, member: &Member, bytes: usize, read: impl FnOnce(&[u8]) -> R) -> R {
         let turn = self.result_turn();
-        let payload = member.payloads.span(RESULT_PAYLOADS + turn, bytes);
-        get(&member.slot.results[turn], payload, read)
+        let payload = |bytes| member.payloads.span(RESULT_PAYLOADS + turn, bytes);
+        get(&member.slot.results[turn], payload, bytes, read)
     }
 }

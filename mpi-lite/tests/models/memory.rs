@@ -81,10 +81,6 @@ impl Span {
     /// No bytes.
     pub(crate) const EMPTY: Self = Self { address: 0, len: 0 };
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
     /// What the models never do: they say nothing of single bytes.
     pub(crate) fn update(&self, _: impl FnOnce(&mut [u8])) {
         unreachable!("the models know no bytes")
