@@ -1,5 +1,7 @@
 //! Groups, section 7.3.
 
+use std::collections::BinaryHeap;
+
 use mpi_lite::comm;
 use mpi_lite::ids::PeerId;
 
@@ -183,8 +185,7 @@ fn members_of(group: &Group, ranks: Vec<i32>) -> Result<Vec<PeerId>> {
         .into_iter()
         .map(|rank| member_of(group, rank))
         .collect::<Result<_>>()?;
-    let mut sorted = members.clone();
-    sorted.sort_unstable();
+    let sorted = BinaryHeap::from(members.clone()).into_sorted_vec();
     if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
         return Err(Error::new(abi::MPI_ERR_RANK, TWICE));
     }

@@ -57,7 +57,8 @@ fn is_used(value: &OsStr) -> bool {
 
 /// The value of a used variable where the others are these.
 fn used_by(variable: impl Fn(&str) -> Option<OsString>) -> String {
-    let names: BTreeSet<&str> = foreign_marks().chain([SIZE]).collect();
+    let mut names = BTreeSet::new();
+    names.extend(foreign_marks().chain([SIZE]));
     let names = names.into_iter().filter(|name| !LEADING.contains(name));
     let notes = names.filter_map(|name| Some(note(name, &variable(name)?)));
     notes.fold(USED.to_string(), |text, note| text + &note)

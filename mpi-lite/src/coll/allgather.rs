@@ -6,9 +6,10 @@ use super::buffers::{
 };
 use super::choose::{self, Meeting, Spread};
 use super::collective::Collective;
+use super::levels::{Levels, column, select};
 use super::near::Near;
-use super::{exchange, pieces};
-use crate::comm::{Call, Members, Operation, Peers, Sides};
+use super::{bcast, exchange, gather, pieces};
+use crate::comm::{Call, Everyone, Members, Nodes, Operation, Peers, Sides};
 use crate::data::Buffer;
 use crate::error::Result;
 
@@ -69,12 +70,16 @@ impl Collective for Allgather {
         .map(Some)
     }
 
-    async fn by_messages<P: Peers>(&self, peers: &P) -> Result<()> {
+    async fn by_messages<P: Everyone>(&self, peers: &P) -> Result<()> {
         let places = parts(&self.receive, peers.all());
         self.send.keep(&places[peers.here()])?;
-        match choose::spread(self.receive.bytes()?, peers.all()) {
-            Spread::Doubling => doubling(peers, &places).await,
-            Spread::Ring => ring(peers, &places).await,
+        match (
+            choose::spread(self.receive.bytes()?, peers.all()),
+            peers.nodes(),
+        ) {
+            (Spread::Ring, _) => around(peers, &places).await,
+            (Spread::Doubling, Some(nodes)) => Box::pin(by_leaders(peers, nodes, &places)).await,
+            (Spread::Doubling, None) => doubling(peers, &places).await,
         }
     }
 }
@@ -129,9 +134,9 @@ impl Collective for Allgatherv {
         exchange::allgather_by_last(at_site, Operation::Allgatherv, places).map(Some)
     }
 
-    async fn by_messages<P: Peers>(&self, peers: &P) -> Result<()> {
+    async fn by_messages<P: Everyone>(&self, peers: &P) -> Result<()> {
         self.send.keep(&self.receive[peers.here()])?;
-        ring(peers, &self.receive).await
+        around(peers, &self.receive).await
     }
 }
 
@@ -139,6 +144,69 @@ impl Collective for Allgatherv {
 fn total(places: &[Buffer]) -> Result<u64> {
     let mut bytes = places.iter().map(Buffer::bytes);
     bytes.try_fold(0, |sum: u64, bytes| Ok(sum.saturating_add(bytes?)))
+}
+
+/// The leader of each node collects the blocks there, the leaders swap what they have, and each
+/// gives all blocks to its node. They are packed.
+async fn by_leaders(peers: &impl Everyone, nodes: &Nodes, places: &[Buffer]) -> Result<()> {
+    let levels = Levels::led_by(0, peers, nodes);
+    let (node, own) = (levels.node(), &places[peers.here()]);
+    let block = own.bytes()? as usize;
+    let whole = Buffer::zeroed(block * peers.all())?;
+    let mut first = 0;
+    let mut of_node = |members: &Vec<usize>| {
+        first += members.len();
+        blocks(&whole, block, first - members.len()..first)
+    };
+    let of_nodes: Vec<Buffer> = nodes.all().iter().map(&mut of_node).collect();
+    match levels.leaders() {
+        Some(leaders) => {
+            let held = blocks(&of_nodes[leaders.here()], block, 0..1);
+            gather::collect(node, own, Some(&parts(&held, node.all())), 0).await?;
+            swap(leaders, nodes, &of_nodes).await?;
+        }
+        None => gather::collect(node, own, None, 0).await?,
+    }
+    bcast::broadcast(node, &whole, 0).await?;
+    for (at, &rank) in nodes.all().iter().flatten().enumerate() {
+        places[rank].copy_from(&blocks(&whole, block, at..at + 1))?;
+    }
+    Ok(())
+}
+
+/// Gives all leaders what each has for its node.
+async fn swap(leaders: &impl Peers, nodes: &Nodes, of_nodes: &[Buffer]) -> Result<()> {
+    let block = of_nodes[leaders.here()].bytes()?;
+    match nodes.each() {
+        Some(_) if choose::spread(block, leaders.all()) == Spread::Doubling => {
+            doubling(leaders, of_nodes).await
+        }
+        _ => ring(leaders, of_nodes).await,
+    }
+}
+
+/// Each block goes around a ring of all processes, or around smaller ones: first of the processes
+/// with the same rank on their nodes, then of those on a node. So each comes to each node once. If
+/// the nodes have different numbers of processes, the ring goes from node to node.
+async fn around(peers: &impl Everyone, places: &[Buffer]) -> Result<()> {
+    let Some(nodes) = peers.nodes() else {
+        return ring(peers, places).await;
+    };
+    if nodes.each().is_none() {
+        let ranks = nodes.all().concat();
+        let by_node = peers.part(&ranks[..]).expect("all are on a node");
+        return ring(&by_node, &select(places, &ranks)).await;
+    }
+    let ranks = column(peers, nodes);
+    let column = peers
+        .part(&ranks[..])
+        .expect("this process has its own rank");
+    ring(&column, &select(places, &ranks)).await?;
+    let levels = Levels::led_by(0, peers, nodes);
+    for members in nodes.all() {
+        ring(levels.node(), &select(places, members)).await?;
+    }
+    Ok(())
 }
 
 /// In step s each process passes on the block that began s processes before it.

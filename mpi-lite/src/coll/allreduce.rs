@@ -5,11 +5,12 @@ use super::between::given;
 use super::buffers::{Input, keep, split};
 use super::choose::{self, Meeting, Reduction};
 use super::collective::Collective;
+use super::levels::{Levels, column};
 use super::near::Near;
 use super::partial::{Partial, fold};
 use super::reduce::{check_operands, swap_results};
-use super::{allgather, pieces, shared};
-use crate::comm::{Call, Members, Operation, Peers, Sides};
+use super::{allgather, pieces, reduce, shared};
+use crate::comm::{Call, Everyone, Members, Nodes, Operation, Peers, Sides};
 use crate::data::{Buffer, Op};
 use crate::error::Result;
 
@@ -71,10 +72,12 @@ impl Collective for Allreduce {
         }
         match choose::meeting(near, own.bytes()?, own.datatype().size()) {
             Some((Meeting::All, at_site)) => {
-                shared::allreduce_by_all(at_site, own, receive, &self.op).map(Some)
+                shared::allreduce_by_all(at_site, Operation::Allreduce, own, receive, &self.op)
+                    .map(Some)
             }
             Some((Meeting::Last, at_site)) => {
-                shared::allreduce_by_last(at_site, own, receive, &self.op).map(Some)
+                shared::allreduce_by_last(at_site, Operation::Allreduce, own, receive, &self.op)
+                    .map(Some)
             }
             Some((Meeting::Pieces, at_site)) => {
                 pieces::allreduce(at_site, own, receive, &self.op).map(Some)
@@ -84,20 +87,61 @@ impl Collective for Allreduce {
         }
     }
 
-    async fn by_messages<P: Peers>(&self, peers: &P) -> Result<()> {
+    async fn by_messages<P: Everyone>(&self, peers: &P) -> Result<()> {
         let own = self.send.or(&self.receive);
         if own.count() == 0 {
             return Ok(());
         }
-        let vector = (own.count(), own.bytes()?, self.op.is_commutative());
-        match choose::reduction(vector, peers.all()) {
-            Reduction::Ring => {
-                keep(own, &self.receive)?;
-                ring(peers, &self.receive, &self.op).await
-            }
-            Reduction::Doubling => doubling(peers, own, &self.receive, &self.op).await,
+        let (receive, op) = (&self.receive, &self.op);
+        let Some(nodes) = choose::nodes_to_reduce(peers, op.is_commutative()) else {
+            return reduce_all(peers, own, receive, op).await;
+        };
+        keep(own, receive)?;
+        // Boxed, so that the future of processes that are equally near stays small.
+        match (choose::allreduce(own, op, peers.all())?, nodes.each()) {
+            (Reduction::Ring, Some(_)) => Box::pin(in_columns(peers, nodes, receive, op)).await,
+            _ => Box::pin(by_leaders(peers, nodes, receive, op)).await,
         }
     }
+}
+
+/// Reduces the elements of all, as of processes that are equally near.
+async fn reduce_all(peers: &impl Peers, own: &Buffer, receive: &Buffer, op: &Op) -> Result<()> {
+    match choose::allreduce(own, op, peers.all())? {
+        Reduction::Ring => {
+            keep(own, receive)?;
+            ring(peers, receive, op).await
+        }
+        Reduction::Doubling => doubling(peers, own, receive, op).await,
+    }
+}
+
+/// The leader of each node reduces the vectors there. The leaders reduce their results, and each
+/// gives the outcome to its node.
+async fn by_leaders(peers: &impl Everyone, nodes: &Nodes, vector: &Buffer, op: &Op) -> Result<()> {
+    let levels = Levels::led_by(0, peers, nodes);
+    let node = levels.node();
+    let place = levels.leaders().map(|_| vector);
+    let of_node = reduce::to_root(node, vector, place, (op, 0)).await?;
+    if let (Some(of_node), Some(leaders)) = (of_node, levels.leaders()) {
+        reduce_all(leaders, of_node.buffer(), vector, op).await?;
+    }
+    broadcast(node, vector, 0).await
+}
+
+/// Each process of a node reduces a part of the vector there, then that part with the processes of
+/// its rank on the other nodes, and gives it to its node. All nodes have as many processes. Changes
+/// the order of the operands.
+async fn in_columns(peers: &impl Everyone, nodes: &Nodes, vector: &Buffer, op: &Op) -> Result<()> {
+    let levels = Levels::led_by(0, peers, nodes);
+    let node = levels.node();
+    let parts = split(vector, node.all());
+    reduce_around(node, &parts, op).await?;
+    let part = &parts[node.here()];
+    let column = peers.part(column(peers, nodes));
+    let column = column.expect("this process has its own rank");
+    reduce_all(&column, part, part, op).await?;
+    allgather::ring(node, &parts).await
 }
 
 /// Recursive doubling. If the number of processes is no power of two, the first ones work in pairs

@@ -6,9 +6,10 @@ use super::buffers::{
 };
 use super::choose::{self, Exchange, Meeting};
 use super::collective::Collective;
+use super::levels::Levels;
 use super::near::Near;
-use super::{exchange, pieces};
-use crate::comm::{Call, Members, Operation, Peers, Sides};
+use super::{buffers, exchange, gather, pieces, scatter};
+use crate::comm::{Call, Everyone, Members, Nodes, Operation, Peers, Sides};
 use crate::data::Buffer;
 use crate::error::{Cause, Result};
 
@@ -74,10 +75,14 @@ impl Collective for Alltoall {
         .map(Some)
     }
 
-    async fn by_messages<P: Peers>(&self, peers: &P) -> Result<()> {
+    async fn by_messages<P: Everyone>(&self, peers: &P) -> Result<()> {
         let own = self.send.or(&self.receive);
         let (blocks, places) = (parts(own, peers.all()), parts(&self.receive, peers.all()));
-        match (choose::exchange(own.bytes()?, peers.all()), &self.send) {
+        let bytes = own.bytes()?;
+        if let Some(nodes) = choose::nodes_to_exchange(peers, bytes) {
+            return Box::pin(by_leaders(peers, nodes, &blocks, &places)).await;
+        }
+        match (choose::exchange(bytes, peers.all()), &self.send) {
             (Exchange::Hops, _) => hops(peers, &blocks, &places).await,
             (_, Input::Buffer(_)) => pairwise(peers, &blocks, &places).await,
             (_, Input::InPlace) => in_place(peers, &places).await,
@@ -138,7 +143,7 @@ impl Collective for Alltoallw {
         Ok(is_done.then_some(()))
     }
 
-    async fn by_messages<P: Peers>(&self, peers: &P) -> Result<()> {
+    async fn by_messages<P: Everyone>(&self, peers: &P) -> Result<()> {
         match &self.send {
             Some(own) => pairwise(peers, own, &self.receive).await,
             None => in_place(peers, &self.receive).await,
@@ -154,6 +159,74 @@ async fn pairwise(peers: &impl Peers, blocks: &[Buffer], places: &[Buffer]) -> R
         peers
             .exchange((to, &blocks[to]), (from, &places[from]))
             .await?;
+    }
+    Ok(())
+}
+
+/// The leader of each node collects the blocks of all processes there. The leaders swap them, those
+/// of two nodes in one message each way, and each gives the processes of its node what has come for
+/// them. All blocks are packed first, so `blocks` and `places` may be the same memory.
+async fn by_leaders(
+    peers: &impl Everyone,
+    nodes: &Nodes,
+    blocks: &[Buffer],
+    places: &[Buffer],
+) -> Result<()> {
+    let levels = Levels::led_by(0, peers, nodes);
+    let (node, ranks) = (levels.node(), nodes.all().concat());
+    let len = blocks[peers.here()].bytes()? as usize;
+    let mut row = Vec::with_capacity(ranks.len() * len);
+    for &rank in &ranks {
+        blocks[rank].append_to(&mut row);
+    }
+    let row = Buffer::holding(&row)?;
+    match levels.leaders() {
+        Some(leaders) => {
+            let held = Buffer::zeroed(node.all() * ranks.len() * len)?;
+            let first = held.part(0, (ranks.len() * len) as u64);
+            let rows = parts(&first, node.all());
+            gather::collect(node, &row, Some(&rows), 0).await?;
+            swap_rows(leaders, nodes, &rows, len).await?;
+            scatter::hand_out(node, &row, Some(&rows), 0).await?;
+        }
+        None => {
+            gather::collect(node, &row, None, 0).await?;
+            scatter::hand_out(node, &row, None, 0).await?;
+        }
+    }
+    let row = row.pack();
+    for (at, &rank) in ranks.iter().enumerate() {
+        lay_down(&places[rank], &row[at * len..][..len])?;
+    }
+    Ok(())
+}
+
+/// A leader has a row for each process of its node, with that one's blocks of `len` bytes for all
+/// processes, node by node. Puts those from all processes in their place.
+async fn swap_rows(leaders: &impl Peers, nodes: &Nodes, rows: &[Buffer], len: usize) -> Result<()> {
+    let (mut outgoing, mut incoming, mut first) = (Vec::new(), Vec::new(), 0);
+    for members in nodes.all() {
+        let theirs = first..first + members.len();
+        let mut joined = Vec::new();
+        for row in rows {
+            buffers::blocks(row, len, theirs.clone()).append_to(&mut joined);
+        }
+        let (send, receive) = both(&joined)?;
+        outgoing.push(send);
+        incoming.push(receive);
+        first = theirs.end;
+    }
+    pairwise(leaders, &outgoing, &incoming).await?;
+    let mut column = 0;
+    for (members, joined) in nodes.all().iter().zip(&incoming) {
+        for from in 0..members.len() {
+            for (to, row) in rows.iter().enumerate() {
+                let at = from * rows.len() + to;
+                let block = buffers::blocks(joined, len, at..at + 1);
+                buffers::blocks(row, len, column..column + 1).copy_from(&block)?;
+            }
+            column += 1;
+        }
     }
     Ok(())
 }

@@ -2,9 +2,11 @@
 
 use super::choose::{self, Meeting};
 use super::collective::Collective;
+use super::levels::Levels;
 use super::near::Near;
-use super::shared;
-use crate::comm::{Call, Members, Operation, Peers, Sides};
+use super::tree::lowest_bit;
+use super::{bcast, shared};
+use crate::comm::{Call, Everyone, Members, Nodes, Operation, Peers, Sides};
 use crate::data::Buffer;
 use crate::error::Result;
 
@@ -51,8 +53,38 @@ impl Collective for Barrier {
         }
     }
 
-    async fn by_messages<P: Peers>(&self, peers: &P) -> Result<()> {
-        dissemination(peers).await
+    async fn by_messages<P: Everyone>(&self, peers: &P) -> Result<()> {
+        match peers.nodes() {
+            // Boxed, so that the future of processes that are equally near stays small.
+            Some(nodes) => Box::pin(by_nodes(peers, nodes)).await,
+            None => dissemination(peers).await,
+        }
+    }
+}
+
+/// A leader of a node learns that all have come there, meets the other leaders, and tells its node.
+async fn by_nodes(peers: &impl Everyone, nodes: &Nodes) -> Result<()> {
+    let levels = Levels::led_by(0, peers, nodes);
+    let node = levels.node();
+    tell_first(node).await?;
+    if let Some(leaders) = levels.leaders() {
+        dissemination(leaders).await?;
+    }
+    bcast::binomial(node, &Buffer::nothing(), 0).await
+}
+
+/// Tells rank 0, along a binomial tree, that all have come.
+async fn tell_first(peers: &impl Peers) -> Result<()> {
+    let (here, size) = (peers.here(), peers.all());
+    let (nothing, lowest) = (Buffer::nothing(), lowest_bit(here, size));
+    let mut bit = 1;
+    while bit < lowest && here + bit < size {
+        peers.receive(here + bit, &nothing).await?;
+        bit *= 2;
+    }
+    match here {
+        0 => Ok(()),
+        _ => peers.send(here - lowest, &nothing).await,
     }
 }
 

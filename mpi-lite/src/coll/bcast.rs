@@ -4,10 +4,11 @@ use super::between::Role;
 use super::buffers::split;
 use super::choose::{self, Broadcast, Meeting};
 use super::collective::Collective;
+use super::levels::Levels;
 use super::near::Near;
 use super::tree::lowest_bit;
 use super::{pieces, scatter, shared};
-use crate::comm::{Call, Members, Operation, Peers, Sides};
+use crate::comm::{Call, Everyone, Members, Nodes, Operation, Peers, Sides};
 use crate::data::Buffer;
 use crate::error::Result;
 
@@ -66,12 +67,31 @@ impl Collective for Bcast {
         }
     }
 
-    async fn by_messages<P: Peers>(&self, peers: &P) -> Result<()> {
-        broadcast(peers, &self.buffer, self.root as usize).await
+    async fn by_messages<P: Everyone>(&self, peers: &P) -> Result<()> {
+        let (buffer, root) = (&self.buffer, self.root as usize);
+        match peers.nodes() {
+            // Boxed, so that the future of processes that are equally near stays small.
+            Some(nodes) => Box::pin(by_nodes(peers, nodes, buffer, root)).await,
+            None => broadcast(peers, buffer, root).await,
+        }
     }
 }
 
-/// Sends the root's `buffer` to all by messages.
+/// The root gives the message to the leader of each other node, and each leader to its node.
+async fn by_nodes(
+    peers: &impl Everyone,
+    nodes: &Nodes,
+    buffer: &Buffer,
+    root: usize,
+) -> Result<()> {
+    let levels = Levels::led_by(root, peers, nodes);
+    if let Some(leaders) = levels.leaders() {
+        broadcast(leaders, buffer, nodes.number(root)).await?;
+    }
+    broadcast(levels.node(), buffer, levels.leader()).await
+}
+
+/// Sends the root's `buffer` to all by messages, as to processes that are equally near.
 pub(super) async fn broadcast(peers: &impl Peers, buffer: &Buffer, root: usize) -> Result<()> {
     match choose::broadcast(buffer.bytes()?, peers.all()) {
         Broadcast::Parts => in_parts(peers, buffer, root).await,

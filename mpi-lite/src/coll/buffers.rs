@@ -1,6 +1,7 @@
 //! Checks and splits the program's buffers for collectives.
 
 use core::ops::Range;
+use std::collections::BinaryHeap;
 
 use crate::data::Buffer;
 use crate::error::{Cause, Error, Result};
@@ -108,14 +109,14 @@ impl<'a> Given<'a> {
     /// Compares block by block, in the order of their addresses.
     #[cold]
     fn overlaps_within(self, other: Self) -> bool {
-        let mut blocks: Vec<(Range<usize>, usize)> = Vec::new();
-        self.visit(|block| blocks.push((block, 0)));
-        other.visit(|block| blocks.push((block, 1)));
-        blocks.sort_unstable_by_key(|(block, _)| block.start);
+        let mut blocks: Vec<(usize, usize, usize)> = Vec::new();
+        self.visit(|block| blocks.push((block.start, block.end, 0)));
+        other.visit(|block| blocks.push((block.start, block.end, 1)));
         let mut ends = [0; 2];
-        blocks.into_iter().any(|(block, side)| {
-            ends[side] = block.end.max(ends[side]);
-            block.start < ends[1 - side]
+        let blocks = BinaryHeap::from(blocks).into_sorted_vec();
+        blocks.into_iter().any(|(start, end, side)| {
+            ends[side] = end.max(ends[side]);
+            start < ends[1 - side]
         })
     }
 

@@ -7,7 +7,10 @@
 use super::near::Near;
 use super::pieces::PIECE_BYTES;
 use super::shared::SHARED_BYTES;
+use crate::comm::{Everyone, Nodes};
+use crate::data::{Buffer, Op};
 use crate::engine::AtSite;
+use crate::error::Result;
 
 /// Up to this many bytes per process, gather and scatter pass packed blocks along a tree; beyond,
 /// the root deals with each process itself, without copies.
@@ -28,6 +31,10 @@ pub(super) const BCAST_TREE_BYTES: u64 = 64 * 1024;
 /// beyond, each goes straight to its process, since a block in hops goes ⌈log2 n⌉ / 2 times over
 /// the wire (docs/decisions/0037).
 pub(super) const HOPS_BLOCK_BYTES: u64 = 1024;
+
+/// Up to this many bytes that the leader of a node holds for all processes there, it sends them to
+/// the leader of each other node in one message.
+pub(super) const LEADER_BYTES: u64 = 1024 * 1024;
 
 /// Up to this many processes with cores of their own, each reads what all of them bring.
 pub(super) const ALL_LOOK: usize = 8;
@@ -85,6 +92,11 @@ pub(super) fn barrier<'a>(near: &Near<'a>) -> Met<'a> {
     ))
 }
 
+/// Chooses for gather and scatter of blocks of any length. Returns where they meet in pieces.
+pub(super) fn rooted_near<'a>(near: &Near<'a>) -> Option<AtSite<'a>> {
+    in_pieces(near.at_site()?, 1).map(|(_, at_site)| at_site)
+}
+
 /// Chooses for allgather of blocks of `block` bytes.
 pub(super) fn spread_near<'a>(near: &Near<'a>, block: u64) -> Met<'a> {
     let at_site = near.at_site()?;
@@ -123,6 +135,24 @@ pub(super) fn exchange_unequal_near<'a>(near: &Near<'a>) -> Option<AtSite<'a>> {
 fn by_buffers(at_site: AtSite<'_>, block: u64) -> Met<'_> {
     let fits = block <= EXCHANGE_BLOCK_BYTES && at_site.site().has_exchange_buffers();
     fits.then_some((Meeting::Last, at_site))
+}
+
+/// Returns the nodes of the processes if a reduction goes by them: within each node, and between
+/// their leaders. Each partial result must cover adjacent ranks unless the operator commutes.
+pub(super) fn nodes_to_reduce(peers: &impl Everyone, commutes: bool) -> Option<&Nodes> {
+    let nodes = peers.nodes();
+    nodes.filter(|nodes| commutes || nodes.are_in_order())
+}
+
+/// Returns the nodes of the processes if an alltoall of `block` bytes per pair of processes goes by
+/// their leaders.
+pub(super) fn nodes_to_exchange(peers: &impl Everyone, block: u64) -> Option<&Nodes> {
+    let of_leader = |nodes: &Nodes| {
+        let pairs = peers.all() as u64 * nodes.most() as u64;
+        block.saturating_mul(pairs)
+    };
+    let nodes = peers.nodes().filter(|_| block <= HOPS_BLOCK_BYTES);
+    nodes.filter(|nodes| of_leader(nodes) <= LEADER_BYTES)
 }
 
 /// How gather and scatter move blocks.
@@ -195,8 +225,14 @@ pub(super) fn spread(block: u64, size: usize) -> Spread {
     }
 }
 
+/// Chooses for allreduce of the elements of `own`.
+pub(super) fn allreduce(own: &Buffer, op: &Op, size: usize) -> Result<Reduction> {
+    let vector = (own.count(), own.bytes()?, op.is_commutative());
+    Ok(reduction(vector, size))
+}
+
 /// Chooses for allreduce of `count` elements in `bytes` bytes.
-pub(super) fn reduction((count, bytes, commutative): (u64, u64, bool), size: usize) -> Reduction {
+fn reduction((count, bytes, commutative): (u64, u64, bool), size: usize) -> Reduction {
     let divisible = commutative && size > 2 && count >= size as u64;
     match divisible && bytes > WHOLE_VECTOR_BYTES {
         true => Reduction::Ring,

@@ -8,7 +8,7 @@ use std::future::ready;
 use std::sync::Arc;
 
 use super::near::Near;
-use crate::comm::{Call, Communicator, Members, Peers, Sides, TaskPeers, drive};
+use crate::comm::{Call, Communicator, Everyone, Members, Peers, Sides, TaskPeers, drive};
 use crate::engine::{Outcome, Request};
 use crate::error::{Cause, Error, Result};
 
@@ -66,8 +66,10 @@ pub trait Collective: Send + Sync + 'static {
 
     /// Carries out the operation by messages among `peers`. The arguments are checked.
     #[doc(hidden)]
-    fn by_messages<P: Peers>(&self, peers: &P)
-    -> impl Future<Output = Result<Self::Output>> + Send;
+    fn by_messages<P: Everyone>(
+        &self,
+        peers: &P,
+    ) -> impl Future<Output = Result<Self::Output>> + Send;
 }
 
 /// The error of an operation that two sides cannot carry out.
@@ -77,14 +79,13 @@ fn undefined() -> Error {
 
 /// Carries out an operation beside the program.
 async fn go_on<C: Collective>(collective: Arc<C>, peers: TaskPeers) -> Result<C::Output> {
-    let peers = match peers.into_sides() {
-        Ok(sides) => {
-            let done = collective.between(&sides).await;
-            return done.map_err(|error| sides.give_up(error));
-        }
-        Err(peers) => peers,
+    let Some(local) = peers.local_side() else {
+        return collective.by_messages(&peers.participant()).await;
     };
-    collective.by_messages(&peers).await
+    let (local, remote) = (local.participant(), peers.participant());
+    let sides = Sides { local, remote };
+    let done = collective.between(&sides).await;
+    done.map_err(|error| sides.give_up(error))
 }
 
 /// Collective operations. All processes of the communicator must make the same calls in the same

@@ -16,7 +16,7 @@ use rmpp_sim::Faults;
 
 use super::Barrier;
 use crate::clock::{Clock, Instant};
-use crate::comm::{Call, Communicator, Group, Participant};
+use crate::comm::{Call, Communicator, Group};
 use crate::config::Settings;
 use crate::engine::{Engine, Lane, Request, WaitPolicy};
 use crate::ids::Context;
@@ -211,7 +211,7 @@ impl Process {
         comm.start_call(Call::CREATE, false, move |peers| {
             Box::pin(async move {
                 let part = parent
-                    .split_among(&Participant::Task(peers), Some(color as u32), key)
+                    .split_among(&peers.participant(), Some(color as u32), key)
                     .await?;
                 made.lock().push((number, part.expect("it has a color")));
                 Ok(())
@@ -225,9 +225,7 @@ impl Process {
         let group = Group::from_members(peers.collect());
         comm.start_call(Call::CREATE, false, move |peers| {
             Box::pin(async move {
-                let part = parent
-                    .create_among(&Participant::Task(peers), &group)
-                    .await?;
+                let part = parent.create_among(&peers.participant(), &group).await?;
                 made.lock().extend(part.map(|part| (number, part)));
                 Ok(())
             })

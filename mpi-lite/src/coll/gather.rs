@@ -7,8 +7,11 @@ use super::buffers::{
 };
 use super::choose::{self, Rooted};
 use super::collective::Collective;
+use super::levels::Levels;
+use super::near::Near;
+use super::pieces;
 use super::tree::lowest_bit;
-use crate::comm::{Call, Members, Operation, Peers, Sides};
+use crate::comm::{Call, Everyone, Members, Nodes, Operation, Peers, Sides};
 use crate::data::Buffer;
 use crate::error::Result;
 
@@ -65,14 +68,23 @@ impl Collective for Gather {
         }
     }
 
-    async fn by_messages<P: Peers>(&self, peers: &P) -> Result<()> {
+    fn without_messages(&self, near: &Near<'_>) -> Result<Option<()>> {
+        let Some(at_site) = choose::rooted_near(near) else {
+            return Ok(None);
+        };
+        let (own, places) = self.at(near.here(), near.all())?;
+        pieces::gather(at_site, &own, places.as_deref(), self.root as usize).map(Some)
+    }
+
+    async fn by_messages<P: Everyone>(&self, peers: &P) -> Result<()> {
         let root = self.root as usize;
-        let places = self.receive.as_ref().filter(|_| peers.here() == root);
-        let places = places.map(|receive| parts(receive, peers.all()));
-        let own = own_block(peers, &self.send, places.as_deref())?;
-        match choose::rooted(own.bytes()?, peers.all()) {
-            Rooted::Tree => tree(peers, &own, places.as_deref(), root).await,
-            Rooted::Direct => direct(peers, &own, places.as_deref(), root).await,
+        let (own, places) = self.at(peers.here(), peers.all())?;
+        let places = places.as_deref();
+        match (choose::rooted(own.bytes()?, peers.all()), peers.nodes()) {
+            (Rooted::Tree, Some(nodes)) => {
+                Box::pin(by_nodes(peers, nodes, &own, places, root)).await
+            }
+            _ => collect(peers, &own, places, root).await,
         }
     }
 }
@@ -128,20 +140,85 @@ impl Collective for Gatherv {
         }
     }
 
-    async fn by_messages<P: Peers>(&self, peers: &P) -> Result<()> {
+    async fn by_messages<P: Everyone>(&self, peers: &P) -> Result<()> {
         let root = self.root as usize;
         let places = self.receive.as_deref().filter(|_| peers.here() == root);
-        let own = own_block(peers, &self.send, places)?;
+        let own = own_block(peers.here(), &self.send, places)?;
         direct(peers, &own, places, root).await
     }
 }
 
+impl Gather {
+    /// The block that the process of this rank gives, and the places of all blocks if it is the
+    /// root.
+    fn at(&self, here: usize, all: usize) -> Result<(Buffer, Option<Vec<Buffer>>)> {
+        let places = self.receive.as_ref().filter(|_| here == self.root as usize);
+        let places = places.map(|receive| parts(receive, all));
+        Ok((own_block(here, &self.send, places.as_deref())?, places))
+    }
+}
+
 /// Returns the block that this process gives. At the root it may lie in place.
-fn own_block(peers: &impl Peers, send: &Input, places: Option<&[Buffer]>) -> Result<Buffer> {
+fn own_block(here: usize, send: &Input, places: Option<&[Buffer]>) -> Result<Buffer> {
     match (send, places) {
-        (Input::InPlace, Some(places)) => Ok(places[peers.here()].clone()),
+        (Input::InPlace, Some(places)) => Ok(places[here].clone()),
         (send, _) => send.required().cloned(),
     }
+}
+
+/// Collects equal blocks at the root, as from processes that are equally near.
+pub(super) async fn collect(
+    peers: &impl Peers,
+    own: &Buffer,
+    places: Option<&[Buffer]>,
+    root: usize,
+) -> Result<()> {
+    match choose::rooted(own.bytes()?, peers.all()) {
+        Rooted::Tree => tree(peers, own, places, root).await,
+        Rooted::Direct => direct(peers, own, places, root).await,
+    }
+}
+
+/// The leader of each node collects the blocks there, packed. The root gets those of a node in one
+/// message.
+async fn by_nodes(
+    peers: &impl Everyone,
+    nodes: &Nodes,
+    own: &Buffer,
+    places: Option<&[Buffer]>,
+    root: usize,
+) -> Result<()> {
+    let levels = Levels::led_by(root, peers, nodes);
+    let (node, leader) = (levels.node(), levels.leader());
+    let Some(leaders) = levels.leaders() else {
+        return collect(node, own, None, leader).await;
+    };
+    let block = own.bytes()? as usize;
+    let room = |members: &Vec<usize>| Buffer::zeroed(members.len() * block);
+    let of_nodes = match places {
+        Some(_) => Some(nodes.all().iter().map(room).collect::<Result<Vec<_>>>()?),
+        None => None,
+    };
+    let root = nodes.number(root);
+    let held = match &of_nodes {
+        Some(of_nodes) => of_nodes[root].clone(),
+        None => Buffer::zeroed(node.all() * block)?,
+    };
+    let packed = parts(&blocks(&held, block, 0..1), node.all());
+    collect(node, own, Some(&packed), leader).await?;
+    match nodes.each() {
+        Some(_) => collect(leaders, &held, of_nodes.as_deref(), root).await?,
+        None => direct(leaders, &held, of_nodes.as_deref(), root).await?,
+    }
+    let (Some(of_nodes), Some(places)) = (of_nodes, places) else {
+        return Ok(());
+    };
+    for (members, of_node) in nodes.all().iter().zip(&of_nodes) {
+        for (at, &rank) in members.iter().enumerate() {
+            places[rank].copy_from(&blocks(of_node, block, at..at + 1))?;
+        }
+    }
+    Ok(())
 }
 
 /// The root receives each block from its process, right into its place.

@@ -6,6 +6,9 @@
 //! written against `Peers`. `choose` chooses the algorithms. [`Communicator::run`],
 //! [`Communicator::start`] and [`Communicator::plan`] carry an operation out.
 //!
+//! On several nodes a step within each node, one between them, and another one within each follow
+//! one another (`levels`).
+//!
 //! Every process of the communicator must make the same collective calls in the same order with
 //! fitting arguments.
 //!
@@ -26,6 +29,7 @@ mod choose;
 mod collective;
 mod exchange;
 mod gather;
+mod levels;
 mod near;
 mod neighbors;
 mod partial;
@@ -56,6 +60,8 @@ pub use scatter::{Scatter, Scatterv};
 mod creations_tests;
 #[cfg(test)]
 mod misuse_tests;
+#[cfg(test)]
+mod nodes_tests;
 #[cfg(test)]
 mod shared_tests;
 #[cfg(all(test, feature = "sim"))]

@@ -3,7 +3,7 @@
 
 use super::buffers::{Given, SEND_IN_PLACE, check_each};
 use super::collective::Collective;
-use crate::comm::{Call, Communicator, Members, Operation, Peers};
+use crate::comm::{Call, Communicator, Everyone, Members, Operation};
 use crate::data::Buffer;
 use crate::error::{Cause, Result};
 use crate::topology::Neighbours;
@@ -111,7 +111,7 @@ impl Collective for NeighborExchange {
         places.refuse_overlap(Some(Given::Each(&self.send)), SEND_IN_PLACE)
     }
 
-    async fn by_messages<P: Peers>(&self, peers: &P) -> Result<()> {
+    async fn by_messages<P: Everyone>(&self, peers: &P) -> Result<()> {
         let destinations = self.neighbours.destinations.iter().zip(&self.send);
         let sends: Vec<_> = destinations
             .filter_map(|(rank, block)| rank.map(|rank| (rank as usize, block.clone())))

@@ -157,7 +157,7 @@ pub(super) fn allreduce(at_site: AtSite<'_>, own: &Buffer, result: &Buffer, op: 
     each_piece(own, |first, count| {
         let (own, result) = (some(own, first, count), some(result, first, count));
         match is_pair || own.bytes()? <= SHARED_BYTES {
-            true => shared::allreduce_by_all(at_site, &own, &result, op),
+            true => shared::allreduce_by_all(at_site, Operation::Allreduce, &own, &result, op),
             false => allreduce_in_slices(at_site, &own, &result, op),
         }
     })
@@ -166,36 +166,170 @@ pub(super) fn allreduce(at_site: AtSite<'_>, own: &Buffer, result: &Buffer, op: 
 /// Allreduce of a piece: each member reduces a slice of it, in the order of the ranks, and brings
 /// that for all.
 fn allreduce_in_slices(at_site: AtSite<'_>, own: &Buffer, result: &Buffer, op: &Op) -> Result<()> {
-    let (me, size) = (at_site.site().me(), at_site.site().size());
-    let slices = split(result, size);
+    let me = at_site.site().me();
+    let slices = split(result, at_site.site().size());
     let sizes = slices
         .iter()
         .map(Buffer::bytes)
         .collect::<Result<Vec<_>>>()?;
+    let slice = Partial::room(&slices[me])?;
     let from = sizes[..me].iter().sum::<u64>() as usize;
-    let (bytes, len) = (own.bytes()? as usize, sizes[me] as usize);
-    let (epoch, about) = at_site.begin_epoch(Operation::Allreduce.about(0, bytes as u64))?;
+    let fill = |bytes: &mut [u8]| _ = own.pack_into(bytes);
+    let piece = (own.bytes()? as usize, from, fill);
+    reduce_slice(at_site, Operation::Allreduce, piece, (slice.buffer(), op))?;
+    swap_slices(at_site, (&slices, &sizes), slice.buffer())
+}
+
+/// Brings `bytes` bytes that `fill` writes, as many as each other, and reduces those of all from
+/// byte `from` on into `slice`, in the order of the ranks. A member whose slice is empty waits for
+/// nobody.
+fn reduce_slice(
+    at_site: AtSite<'_>,
+    kind: Operation,
+    (bytes, from, fill): (usize, usize, impl FnOnce(&mut [u8])),
+    (slice, op): (&Buffer, &Op),
+) -> Result<()> {
+    let (me, size) = (at_site.site().me(), at_site.site().size());
+    let len = slice.bytes()? as usize;
+    let (epoch, about) = at_site.begin_epoch(kind.about(0, bytes as u64))?;
     wait(at_site, about, || epoch.is_free())?;
-    epoch.bring(about, Who::Others, |bytes| _ = own.pack_into(bytes));
+    epoch.bring(about, Who::Others, fill);
     epoch.is_to_be_read_for(Who::Others);
     at_site.wake(Who::Others);
-    let slice = Partial::room(&slices[me])?;
+    if len == 0 {
+        return Ok(());
+    }
     let mut lower = vec![0; len];
     for rank in (0..size).rev() {
         if rank != me {
             let theirs = wait(at_site, about, || epoch.has_come(rank))?;
             check(at_site, (rank, theirs), about)?;
         }
-        if len > 0 {
-            epoch.copy_part(rank, (bytes, from), &mut lower[..]);
-            match rank + 1 == size {
-                true => _ = slice.buffer().unpack(&lower),
-                false => fold_packed(&lower, slice.buffer(), op)?,
-            }
+        epoch.copy_part(rank, (bytes, from), &mut lower[..]);
+        match rank + 1 == size {
+            true => _ = slice.unpack(&lower),
+            false => fold_packed(&lower, slice, op)?,
         }
     }
     epoch.is_complete();
-    swap_slices(at_site, (&slices, &sizes), slice.buffer())
+    Ok(())
+}
+
+/// Reduction whose result is scattered, in elements that fit a piece: `counts[rank]` of `own`
+/// belong to each rank. A piece has some elements of each rank's part. `own` and `place` may be the
+/// same memory.
+#[inline(never)]
+pub(super) fn reduce_scatter(
+    at_site: AtSite<'_>,
+    kind: Operation,
+    (own, counts): (&Buffer, &[u64]),
+    (place, op): (&Buffer, &Op),
+) -> Result<()> {
+    let (me, size) = (at_site.site().me(), at_site.site().size());
+    let element = own.datatype().size().max(1);
+    let each = (PIECE_BYTES as u64 / element / size as u64).max(1);
+    let result = Partial::room(place)?;
+    let rounds = counts.iter().max().map_or(0, |most| most.div_ceil(each));
+    for first in (0..rounds).map(|round| round * each) {
+        let count = |rank: usize| each.min(counts[rank].saturating_sub(first));
+        let bytes_before = |rank: usize| ((0..rank).map(count).sum::<u64>() * element) as usize;
+        let fill = |bytes: &mut [u8]| {
+            let mut before = 0;
+            for (rank, &all) in counts.iter().enumerate() {
+                let part = some(own, before + first, count(rank));
+                part.pack_into(&mut bytes[bytes_before(rank)..bytes_before(rank + 1)]);
+                before += all;
+            }
+        };
+        let piece = (bytes_before(size), bytes_before(me), fill);
+        let slice = some(result.buffer(), first, count(me));
+        reduce_slice(at_site, kind, piece, (&slice, op))?;
+    }
+    result.settle(place)
+}
+
+/// Scan or exscan (`kind`).
+#[inline(never)]
+pub(super) fn prefix(
+    at_site: AtSite<'_>,
+    kind: Operation,
+    own: &Buffer,
+    (result, op): (&Buffer, &Op),
+) -> Result<()> {
+    each_piece(own, |first, count| {
+        let (own, result) = (some(own, first, count), some(result, first, count));
+        shared::prefix_by_all(at_site, kind, &own, (&result, op))
+    })
+}
+
+/// Gather of blocks of any length: all bring theirs for the root, and do not wait for it. `places`
+/// are the root's.
+#[inline(never)]
+pub(super) fn gather(
+    at_site: AtSite<'_>,
+    own: &Buffer,
+    places: Option<&[Buffer]>,
+    root: usize,
+) -> Result<()> {
+    each_part(own.bytes()? as usize, PIECE_BYTES, |from, len| {
+        let about = Operation::Gather.about(root, len as u64);
+        let fill = |bytes: &mut [u8]| match places {
+            Some(_) => {}
+            None => _ = own.copy_out(from as u64, bytes),
+        };
+        let all = shared::bring_to(at_site, root, about, fill)?;
+        if let (Some((epoch, _)), Some(places)) = (all, places) {
+            let others = places.iter().enumerate().filter(|&(rank, _)| rank != root);
+            others.for_each(|(rank, place)| lay(epoch, (rank, len, 0), (place, from, len)));
+        }
+        Ok(())
+    })?;
+    match places {
+        Some(places) => keep(own, &places[root]),
+        None => Ok(()),
+    }
+}
+
+/// Scatter of blocks of any length: the root brings some of each, and waits for nobody. `blocks`
+/// are the root's.
+#[inline(never)]
+pub(super) fn scatter(
+    at_site: AtSite<'_>,
+    own: &Buffer,
+    blocks: Option<&[Buffer]>,
+    root: usize,
+) -> Result<()> {
+    let (me, size) = (at_site.site().me(), at_site.site().size());
+    let (block, most) = (own.bytes()? as usize, (PIECE_BYTES / size).max(1));
+    each_part(block, most, |from, len| {
+        let bytes = size * len;
+        let about = Operation::Scatter.about(root, bytes as u64);
+        let (epoch, about) = at_site.begin_epoch(about)?;
+        wait(at_site, about, || epoch.is_free())?;
+        if let Some(blocks) = blocks {
+            epoch.bring(about, Who::Others, |bytes| {
+                for (block, part) in blocks.iter().zip(bytes.chunks_exact_mut(len.max(1))) {
+                    block.copy_out(from as u64, part);
+                }
+            });
+            let number = from / most;
+            if (number + 1).is_multiple_of(PIECES_PER_WAKE) || from + len >= block {
+                at_site.wake(Who::Others);
+            }
+            return Ok(());
+        }
+        epoch.bring(about, Who::Nobody, |_| ());
+        epoch.is_to_be_read_for(Who::One(root));
+        at_site.wake(epoch.awaited_by());
+        let theirs = wait(at_site, about, || epoch.has_come(root))?;
+        check(at_site, (root, theirs), about)?;
+        lay(epoch, (root, bytes, me * len), (own, from, len));
+        Ok(())
+    })?;
+    match blocks {
+        Some(blocks) => keep(&blocks[root], own),
+        None => Ok(()),
+    }
 }
 
 /// Gives all members the `own` slice of each.
@@ -261,13 +395,14 @@ pub(super) fn alltoall(at_site: AtSite<'_>, blocks: &[Buffer], places: &[Buffer]
     })
 }
 
-/// Calls `part` with where each part of `bytes` bytes begins, and how many it has.
+/// Calls `part` with where each part of `bytes` bytes begins, and how many it has: one part if
+/// there are no bytes.
 fn each_part(
     bytes: usize,
     most: usize,
     mut part: impl FnMut(usize, usize) -> Result<()>,
 ) -> Result<()> {
-    let mut starts = (0..bytes).step_by(most);
+    let mut starts = (0..bytes.max(1)).step_by(most);
     starts.try_for_each(|from| part(from, most.min(bytes - from)))
 }
 

@@ -4,11 +4,12 @@ use super::between::{Role, given};
 use super::buffers::{Given, Input, SEND_IN_PLACE, at_root, check_counts};
 use super::choose::{self, Meeting};
 use super::collective::Collective;
+use super::levels::Levels;
 use super::near::Near;
 use super::partial::{Partial, fold};
 use super::tree::lowest_bit;
 use super::{pieces, shared};
-use crate::comm::{Call, Members, Operation, Peers, Sides};
+use crate::comm::{Call, Everyone, Members, Nodes, Operation, Peers, Sides};
 use crate::data::{Buffer, Op};
 use crate::error::{Cause, Result};
 
@@ -91,9 +92,10 @@ impl Collective for Reduce {
         }
     }
 
-    async fn by_messages<P: Peers>(&self, peers: &P) -> Result<()> {
+    async fn by_messages<P: Everyone>(&self, peers: &P) -> Result<()> {
         let (own, place) = self.at(peers.here())?;
-        let result = to_root(peers, own, place, (&self.op, self.root as usize)).await?;
+        let (op, root) = (&self.op, self.root as usize);
+        let result = collect(peers, own, place, (op, root)).await?;
         match (result, place) {
             (Some(result), Some(place)) => result.settle(place),
             _ => Ok(()),
@@ -127,8 +129,43 @@ pub(super) fn check_operands(send: &Input, receive: &Buffer, op: &Op) -> Result<
     Ok(())
 }
 
-/// Reduces by messages. Returns the result at the root, in `place` if there is one and the order
-/// allows it. Returns nothing elsewhere, or if there is nothing to reduce.
+/// Reduces by messages. Returns the result as [`to_root`].
+pub(super) async fn collect<'a>(
+    peers: &impl Everyone,
+    own: &Buffer,
+    place: Option<&'a Buffer>,
+    (op, root): (&Op, usize),
+) -> Result<Option<Partial<'a>>> {
+    match choose::nodes_to_reduce(peers, op.is_commutative()) {
+        // Boxed, so that the future of processes that are equally near stays small.
+        Some(nodes) if own.count() > 0 => {
+            Box::pin(by_nodes((peers, nodes), own, place, (op, root))).await
+        }
+        _ => to_root(peers, own, place, (op, root)).await,
+    }
+}
+
+/// The leader of each node collects from the processes there, and the root from the leaders.
+async fn by_nodes<'a>(
+    (peers, nodes): (&impl Everyone, &Nodes),
+    own: &Buffer,
+    place: Option<&'a Buffer>,
+    (op, root): (&Op, usize),
+) -> Result<Option<Partial<'a>>> {
+    let levels = Levels::led_by(root, peers, nodes);
+    let of_node = to_root(levels.node(), own, place, (op, levels.leader())).await?;
+    match (of_node, levels.leaders()) {
+        (Some(of_node), Some(leaders)) => {
+            let own = of_node.buffer();
+            to_root(leaders, own, place, (op, nodes.number(root))).await
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Reduces by messages, as processes that are equally near. Returns the result at the root, in
+/// `place` if there is one and the order allows it. Returns nothing elsewhere, or if there is
+/// nothing to reduce.
 pub(super) async fn to_root<'a>(
     peers: &impl Peers,
     own: &Buffer,

@@ -2,10 +2,12 @@
 
 use super::between::given;
 use super::buffers::{Given, Input, SEND_IN_PLACE};
+use super::choose::{self, Meeting};
 use super::collective::Collective;
+use super::near::Near;
 use super::partial::Partial;
-use super::{reduce, scatter};
-use crate::comm::{Call, Members, Operation, Peers, Sides};
+use super::{pieces, reduce, scatter, shared};
+use crate::comm::{Call, Everyone, Members, Operation, Peers, Sides};
 use crate::data::{Buffer, Op};
 use crate::error::{Cause, Result};
 
@@ -79,7 +81,17 @@ impl Collective for ReduceScatter {
         scatter_theirs(sides, own, (&self.receive, &self.counts), &self.op).await
     }
 
-    async fn by_messages<P: Peers>(&self, peers: &P) -> Result<()> {
+    fn without_messages(&self, near: &Near<'_>) -> Result<Option<()>> {
+        let own = (self.send.or(&self.receive), &self.counts[..]);
+        at_site(
+            near,
+            Operation::ReduceScatter,
+            own,
+            (&self.receive, &self.op),
+        )
+    }
+
+    async fn by_messages<P: Everyone>(&self, peers: &P) -> Result<()> {
         let own = self.send.or(&self.receive);
         reduce_scatter(peers, own, (&self.receive, &self.counts), &self.op).await
     }
@@ -113,7 +125,18 @@ impl Collective for ReduceScatterBlock {
         scatter_theirs(sides, own, (&self.receive, &counts), &self.op).await
     }
 
-    async fn by_messages<P: Peers>(&self, peers: &P) -> Result<()> {
+    fn without_messages(&self, near: &Near<'_>) -> Result<Option<()>> {
+        let counts = vec![self.count; near.all()];
+        let own = (self.send.or(&self.receive), &counts[..]);
+        at_site(
+            near,
+            Operation::ReduceScatterBlock,
+            own,
+            (&self.receive, &self.op),
+        )
+    }
+
+    async fn by_messages<P: Everyone>(&self, peers: &P) -> Result<()> {
         let (own, counts) = (self.send.or(&self.receive), vec![self.count; peers.all()]);
         reduce_scatter(peers, own, (&self.receive, &counts), &self.op).await
     }
@@ -138,17 +161,47 @@ fn check(send: &Input, receive: &Buffer, (total, own): (Option<u64>, u64), op: &
     Given::Equal(&place, 1).refuse_overlap(given, SEND_IN_PLACE)
 }
 
+/// Reduces in memory that the processes share: little with all members at once, and the own part of
+/// the result is kept; much in pieces.
+fn at_site(
+    near: &Near<'_>,
+    kind: Operation,
+    (own, counts): (&Buffer, &[u64]),
+    (receive, op): (&Buffer, &Op),
+) -> Result<Option<()>> {
+    let whole = own.part(0, counts.iter().sum());
+    let place = receive.part(0, counts[near.here()]);
+    if whole.count() == 0 {
+        return Ok(Some(()));
+    }
+    let Some((meeting, at_site)) = choose::meeting(near, whole.bytes()?, whole.datatype().size())
+    else {
+        return Ok(None);
+    };
+    if meeting == Meeting::Pieces {
+        return pieces::reduce_scatter(at_site, kind, (own, counts), (&place, op)).map(Some);
+    }
+    let result = Partial::room(&whole)?;
+    match meeting {
+        Meeting::All => shared::allreduce_by_all(at_site, kind, &whole, result.buffer(), op)?,
+        _ => shared::allreduce_by_last(at_site, kind, &whole, result.buffer(), op)?,
+    }
+    place
+        .copy_from(&blocks_of(&result, counts)[near.here()])
+        .map(|_| Some(()))
+}
+
 /// Reduces vectors and gives each process its part: `counts[rank]` elements to each rank, in rank
 /// order. The part goes to the start of `receive`.
 pub(super) async fn reduce_scatter(
-    peers: &impl Peers,
+    peers: &impl Everyone,
     own: &Buffer,
     (receive, counts): (&Buffer, &[u64]),
     op: &Op,
 ) -> Result<()> {
     let whole = own.part(0, counts.iter().sum());
     let place = receive.part(0, counts[peers.here()]);
-    let result = reduce::to_root(peers, &whole, None, (op, 0)).await?;
+    let result = reduce::collect(peers, &whole, None, (op, 0)).await?;
     let blocks = result.as_ref().map(|result| blocks_of(result, counts));
     if whole.count() == 0 {
         return Ok(());

@@ -6,8 +6,8 @@ use super::collective::Collective;
 use super::near::Near;
 use super::partial::Partial;
 use super::reduce::check_operands;
-use super::shared;
-use crate::comm::{Call, Members, Operation, Peers};
+use super::{bcast, pieces, shared};
+use crate::comm::{Call, Everyone, Members, Nodes, Operation, Peers};
 use crate::data::{Buffer, Op};
 use crate::error::Result;
 
@@ -62,12 +62,12 @@ impl Collective for Scan {
         at_site(near, Operation::Scan, own, result)
     }
 
-    async fn by_messages<P: Peers>(&self, peers: &P) -> Result<()> {
+    async fn by_messages<P: Everyone>(&self, peers: &P) -> Result<()> {
         let own = self.send.or(&self.receive);
         if own.count() == 0 {
             return Ok(());
         }
-        match lower_ranks(peers, own, &self.op).await? {
+        match below(peers, own, &self.op).await? {
             Some(lower) => {
                 let mut result = Partial::copy_of(own)?;
                 result.fold_left(&lower, &self.op)?;
@@ -99,12 +99,12 @@ impl Collective for Exscan {
         at_site(near, Operation::Exscan, own, result)
     }
 
-    async fn by_messages<P: Peers>(&self, peers: &P) -> Result<()> {
+    async fn by_messages<P: Everyone>(&self, peers: &P) -> Result<()> {
         let own = self.send.or(&self.receive);
         if own.count() == 0 {
             return Ok(());
         }
-        match lower_ranks(peers, own, &self.op).await? {
+        match below(peers, own, &self.op).await? {
             Some(lower) => self.receive.copy_from(lower.buffer()).map(drop),
             None => Ok(()),
         }
@@ -128,10 +128,60 @@ fn at_site(
         Some((Meeting::Last, at_site)) => {
             shared::prefix_by_last(at_site, kind, own, result).map(Some)
         }
-        _ => Ok(None),
+        Some((Meeting::Pieces, at_site)) => pieces::prefix(at_site, kind, own, result).map(Some),
+        None => Ok(None),
     }
 }
 
+/// Returns the sum of all ranks below this one, if there are any.
+async fn below(peers: &impl Everyone, own: &Buffer, op: &Op) -> Result<Option<Partial<'static>>> {
+    // A sum covers adjacent ranks, whatever the operator.
+    match choose::nodes_to_reduce(peers, false) {
+        Some(nodes) => Box::pin(by_nodes(peers, nodes, own, op)).await,
+        None => lower_ranks(peers, own, op).await,
+    }
+}
+
+/// The last process of each node has the sum of its node. These processes find the sums of all
+/// nodes below theirs, and give them to their nodes, on which ranks follow one another.
+async fn by_nodes(
+    peers: &impl Everyone,
+    nodes: &Nodes,
+    own: &Buffer,
+    op: &Op,
+) -> Result<Option<Partial<'static>>> {
+    let number = nodes.number(peers.here());
+    let node = peers
+        .part(nodes.members(number))
+        .expect("a process is on its node");
+    let lower = lower_ranks(&node, own, op).await?;
+    let last_of = |members: &Vec<usize>| members[members.len() - 1];
+    let lasts: Vec<usize> = nodes.all().iter().map(last_of).collect();
+    let mut under = None;
+    if let Some(lasts) = peers.part(lasts) {
+        let mut of_node = Partial::copy_of(own)?;
+        if let Some(lower) = &lower {
+            of_node.fold_left(lower, op)?;
+        }
+        under = lower_ranks(&lasts, of_node.buffer(), op).await?;
+    }
+    if number == 0 {
+        return Ok(lower);
+    }
+    let below = match under {
+        Some(below) => below,
+        None => Partial::room(own)?,
+    };
+    bcast::broadcast(&node, below.buffer(), node.all() - 1).await?;
+    let Some(mut lower) = lower else {
+        return Ok(Some(below));
+    };
+    lower.fold_left(&below, op)?;
+    Ok(Some(lower))
+}
+
+/// [`below`] of processes that are equally near.
+///
 /// Recursive doubling: in round k a process and the one whose rank differs in bit k exchange the
 /// sums of their blocks of 2^k adjacent ranks. The upper one adds the lower block to the sum of all
 /// ranks below it. A partner beyond the last rank is left out: only blocks above would need it.

@@ -7,8 +7,11 @@ use super::buffers::{
 };
 use super::choose::{self, Rooted};
 use super::collective::Collective;
+use super::levels::{Levels, select};
+use super::near::Near;
+use super::pieces;
 use super::tree::lowest_bit;
-use crate::comm::{Call, Members, Operation, Peers, Sides};
+use crate::comm::{Call, Everyone, Members, Nodes, Operation, Peers, Sides};
 use crate::data::Buffer;
 use crate::error::Result;
 
@@ -64,14 +67,23 @@ impl Collective for Scatter {
         }
     }
 
-    async fn by_messages<P: Peers>(&self, peers: &P) -> Result<()> {
+    fn without_messages(&self, near: &Near<'_>) -> Result<Option<()>> {
+        let Some(at_site) = choose::rooted_near(near) else {
+            return Ok(None);
+        };
+        let (own, blocks) = self.at(near.here(), near.all())?;
+        pieces::scatter(at_site, &own, blocks.as_deref(), self.root as usize).map(Some)
+    }
+
+    async fn by_messages<P: Everyone>(&self, peers: &P) -> Result<()> {
         let root = self.root as usize;
-        let blocks = self.send.as_ref().filter(|_| peers.here() == root);
-        let blocks = blocks.map(|send| parts(send, peers.all()));
-        let own = own_place(peers, &self.receive, blocks.as_deref())?;
-        match choose::rooted(own.bytes()?, peers.all()) {
-            Rooted::Tree => tree(peers, &own, blocks.as_deref(), root).await,
-            Rooted::Direct => direct(peers, &own, blocks.as_deref(), root).await,
+        let (own, blocks) = self.at(peers.here(), peers.all())?;
+        let blocks = blocks.as_deref();
+        match (choose::rooted(own.bytes()?, peers.all()), peers.nodes()) {
+            (Rooted::Tree, Some(nodes)) => {
+                Box::pin(by_nodes(peers, nodes, &own, blocks, root)).await
+            }
+            _ => hand_out(peers, &own, blocks, root).await,
         }
     }
 }
@@ -127,20 +139,87 @@ impl Collective for Scatterv {
         }
     }
 
-    async fn by_messages<P: Peers>(&self, peers: &P) -> Result<()> {
+    async fn by_messages<P: Everyone>(&self, peers: &P) -> Result<()> {
         let root = self.root as usize;
         let blocks = self.send.as_deref().filter(|_| peers.here() == root);
-        let own = own_place(peers, &self.receive, blocks)?;
+        let own = own_place(peers.here(), &self.receive, blocks)?;
         direct(peers, &own, blocks, root).await
     }
 }
 
+impl Scatter {
+    /// Where the block of the process of this rank goes, and all blocks if it is the root.
+    fn at(&self, here: usize, all: usize) -> Result<(Buffer, Option<Vec<Buffer>>)> {
+        let blocks = self.send.as_ref().filter(|_| here == self.root as usize);
+        let blocks = blocks.map(|send| parts(send, all));
+        Ok((own_place(here, &self.receive, blocks.as_deref())?, blocks))
+    }
+}
+
 /// Returns where this process's block goes. At the root it may stay in place.
-fn own_place(peers: &impl Peers, receive: &Input, blocks: Option<&[Buffer]>) -> Result<Buffer> {
+fn own_place(here: usize, receive: &Input, blocks: Option<&[Buffer]>) -> Result<Buffer> {
     match (receive, blocks) {
-        (Input::InPlace, Some(blocks)) => Ok(blocks[peers.here()].clone()),
+        (Input::InPlace, Some(blocks)) => Ok(blocks[here].clone()),
         (receive, _) => receive.required().cloned(),
     }
+}
+
+/// Gives each process its equal block, as to processes that are equally near.
+pub(super) async fn hand_out(
+    peers: &impl Peers,
+    own: &Buffer,
+    blocks: Option<&[Buffer]>,
+    root: usize,
+) -> Result<()> {
+    match choose::rooted(own.bytes()?, peers.all()) {
+        Rooted::Tree => tree(peers, own, blocks, root).await,
+        Rooted::Direct => direct(peers, own, blocks, root).await,
+    }
+}
+
+/// The leader of each node gets the blocks of all processes there in one message, packed.
+async fn by_nodes(
+    peers: &impl Everyone,
+    nodes: &Nodes,
+    own: &Buffer,
+    of_root: Option<&[Buffer]>,
+    root: usize,
+) -> Result<()> {
+    let levels = Levels::led_by(root, peers, nodes);
+    let (node, leader) = (levels.node(), levels.leader());
+    let Some(leaders) = levels.leaders() else {
+        return hand_out(node, own, None, leader).await;
+    };
+    let block = own.bytes()? as usize;
+    let root = nodes.number(root);
+    let packed = of_root.map(|all| -> Result<Vec<Buffer>> {
+        let each = nodes.all().iter();
+        each.map(|members| pack_for(all, members)).collect()
+    });
+    let of_nodes = packed.transpose()?;
+    let held = match &of_nodes {
+        Some(of_nodes) => of_nodes[root].clone(),
+        None => Buffer::zeroed(node.all() * block)?,
+    };
+    match nodes.each() {
+        Some(_) => hand_out(leaders, &held, of_nodes.as_deref(), root).await?,
+        None => direct(leaders, &held, of_nodes.as_deref(), root).await?,
+    }
+    // The root's block may stay in place, so it comes from there.
+    let of_node = match of_root {
+        Some(all) => select(all, nodes.members(root)),
+        None => parts(&blocks(&held, block, 0..1), node.all()),
+    };
+    hand_out(node, own, Some(&of_node), leader).await
+}
+
+/// The blocks of these ranks, one after the other.
+fn pack_for(all: &[Buffer], ranks: &[usize]) -> Result<Buffer> {
+    let mut packed = Vec::new();
+    for &rank in ranks {
+        all[rank].append_to(&mut packed);
+    }
+    Buffer::holding(&packed)
 }
 
 /// The root sends each block to its process, right from where it lies.

@@ -88,15 +88,17 @@ pub(super) fn barrier_by_count(at_site: AtSite<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Allreduce in which each member reads what all have brought.
+/// Allreduce in which each member reads what all have brought. `kind` is that, or a part of the
+/// result is wanted.
 pub(super) fn allreduce_by_all(
     at_site: AtSite<'_>,
+    kind: Operation,
     own: &Buffer,
     result: &Buffer,
     op: &Op,
 ) -> Result<()> {
     let (me, size) = (at_site.site().me(), at_site.site().size());
-    let (epoch, about) = at_site.begin_epoch(Operation::Allreduce.about(0, own.bytes()?))?;
+    let (epoch, about) = at_site.begin_epoch(kind.about(0, own.bytes()?))?;
     wait(at_site, about, || epoch.is_free())?;
     epoch.bring(about, Who::Others, |bytes| _ = own.pack_into(bytes));
     epoch.is_to_be_read_for(Who::Others);
@@ -113,11 +115,12 @@ pub(super) fn allreduce_by_all(
 /// for them.
 pub(super) fn allreduce_by_last(
     at_site: AtSite<'_>,
+    kind: Operation,
     own: &Buffer,
     result: &Buffer,
     op: &Op,
 ) -> Result<()> {
-    let (epoch, about) = at_site.begin_epoch(Operation::Allreduce.about(0, own.bytes()?))?;
+    let (epoch, about) = at_site.begin_epoch(kind.about(0, own.bytes()?))?;
     wait(at_site, about, || epoch.is_free())?;
     epoch.bring(about, Who::Nobody, |bytes| _ = own.pack_into(bytes));
     if epoch.count().map_err(complain)? {
@@ -331,21 +334,37 @@ pub(super) fn reduce<'a>(
     place: Option<&'a Buffer>,
     (op, root): (&Op, usize),
 ) -> Result<Option<Partial<'a>>> {
-    let (epoch, about) = at_site.begin_epoch(Operation::Reduce.about(root, own.bytes()?))?;
+    let about = Operation::Reduce.about(root, own.bytes()?);
+    let Some((epoch, _)) = bring_to(at_site, root, about, |bytes| _ = own.pack_into(bytes))? else {
+        return Ok(None);
+    };
+    let result = match place {
+        Some(place) => Partial::at(place),
+        None => Partial::room(own)?,
+    };
+    reduce_all(epoch, at_site.site().size(), (result.buffer(), op))?;
+    Ok(Some(result))
+}
+
+/// Brings for the root what `fill` writes, and does not wait for it. Returns the epoch at the root,
+/// once all have brought something.
+#[inline]
+pub(super) fn bring_to<'a>(
+    at_site: AtSite<'a>,
+    root: usize,
+    about: About,
+    fill: impl FnOnce(&mut [u8]),
+) -> Result<Option<(Epoch<'a>, About)>> {
+    let (epoch, about) = at_site.begin_epoch(about)?;
     wait(at_site, about, || epoch.is_free())?;
     if at_site.site().me() == root {
-        epoch.bring(about, Who::Nobody, |bytes| _ = own.pack_into(bytes));
+        epoch.bring(about, Who::Nobody, fill);
         epoch.is_to_be_read_for(Who::Others);
         at_site.wake(epoch.awaited_by());
         collect(at_site, epoch, about)?;
-        let result = match place {
-            Some(place) => Partial::at(place),
-            None => Partial::room(own)?,
-        };
-        reduce_all(epoch, at_site.site().size(), (result.buffer(), op))?;
-        return Ok(Some(result));
+        return Ok(Some((epoch, about)));
     }
-    epoch.bring(about, Who::One(root), |bytes| _ = own.pack_into(bytes));
+    epoch.bring(about, Who::One(root), fill);
     at_site.wake(epoch.awaited_by());
     if !at_site.site().is_oversubscribed() || epoch.give(root) {
         at_site.wake(Who::One(root));

@@ -1,6 +1,9 @@
 //! Ranks of a node that gather in any order, in many communicators, and not at the same speed.
 
-use super::tests::{allgather, allreduce, alltoall, bcast, exscan, on_one_node, reduce, scan};
+use super::tests::{
+    allgather, allreduce, alltoall, bcast, exscan, gather, on_one_node, reduce, reduce_scatter,
+    scan, scatter,
+};
 use super::*;
 use crate::comm::Communicator;
 use crate::data::{Area, Basic, Buffer, Datatype, Op, UserOp};
@@ -112,7 +115,7 @@ impl Walker {
         // A line, a payload, and pieces.
         let longest = [1, 6, 7, 500, 700, 20_000][self.steps.roll(6) as usize];
         let len = self.steps.roll(longest + 1) as usize;
-        match self.steps.roll(15) {
+        match self.steps.roll(18) {
             0 | 1 => comm.run(&Barrier).unwrap(),
             2 | 3 => self.allreduce(&comm, len),
             4 | 5 => self.bcast(&comm, root, len),
@@ -123,6 +126,9 @@ impl Walker {
             11 => self.alltoallw(&comm, len),
             12 => self.scan(&comm, len),
             13 => self.exscan(&comm, len),
+            14 => self.gather(&comm, root, len),
+            15 => self.scatter(&comm, root, len),
+            16 => self.reduce_scatter(&comm, len),
             _ => self.renew(&comm),
         }
     }
@@ -196,6 +202,57 @@ impl Walker {
         let all = comm.group().members().iter();
         let expected = all.flat_map(|&peer| bytes_of(&brought(peer.0, self.step, len)));
         assert_eq!(room, expected.collect::<Vec<_>>());
+    }
+
+    fn gather(&self, comm: &Communicator, root: u32, len: usize) {
+        let mut own = bytes_of(&brought(self.me, self.step, len));
+        let all = comm.group().members().iter();
+        let expected: Vec<u8> = all
+            .flat_map(|&peer| bytes_of(&brought(peer.0, self.step, len)))
+            .collect();
+        let mut room = vec![0; expected.len()];
+        let place = pairs(&mut room).part(0, len as u64);
+        let is_root = comm.rank() == root;
+        let own = Input::Buffer(pairs(&mut own));
+        comm.run(&gather(own, is_root.then_some(&place), root as i32))
+            .unwrap();
+        assert!(!is_root || room == expected);
+    }
+
+    fn scatter(&self, comm: &Communicator, root: u32, len: usize) {
+        let from = comm.group().members()[root as usize].0;
+        let all = 0..comm.size();
+        let block = |rank| bytes_of(&brought(from * 30 + rank, self.step, len));
+        let mut blocks: Vec<u8> = all.flat_map(block).collect();
+        let mut room = vec![0; len * 8];
+        let send = pairs(&mut blocks).part(0, len as u64);
+        let is_root = comm.rank() == root;
+        let receive = Input::Buffer(pairs(&mut room));
+        comm.run(&scatter(is_root.then_some(&send), receive, root as i32))
+            .unwrap();
+        assert_eq!(room, block(comm.rank()));
+    }
+
+    /// Parts of different lengths, some of them empty.
+    fn reduce_scatter(&self, comm: &Communicator, len: usize) {
+        let size = comm.size() as usize;
+        let count = |rank: usize| (rank * 5 + self.step) % 4 * len / size / 3;
+        let counts: Vec<u64> = (0..size).map(|rank| count(rank) as u64).collect();
+        let ends = |rank: usize| counts[..rank].iter().sum::<u64>() as usize;
+        let mut own = bytes_of(&brought(self.me, self.step, ends(size)));
+        let rank = comm.rank() as usize;
+        let (mut given, mut room) = (own.clone(), vec![0; count(rank) * 8]);
+        let is_in_place = self.step.is_multiple_of(2);
+        let (send, place) = match is_in_place {
+            true => (Input::InPlace, pairs(&mut own)),
+            false => (Input::Buffer(pairs(&mut given)), pairs(&mut room)),
+        };
+        comm.run(&reduce_scatter(send, &place, &counts, &composition()))
+            .unwrap();
+        let result = if is_in_place { &own } else { &room };
+        let expected = bytes_of(&self.expected(comm, ends(size)));
+        let part = &expected[8 * ends(rank)..8 * ends(rank + 1)];
+        assert!(result[..part.len()] == *part);
     }
 
     /// What the process of rank `from` sends to that of rank `to`, ranks in the world.

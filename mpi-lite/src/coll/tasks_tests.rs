@@ -11,7 +11,7 @@ use rmpp_sim::Faults;
 
 use super::*;
 use crate::clock::{Clock, Instant};
-use crate::comm::{Call, Communicator, Members, Peers};
+use crate::comm::{Call, Communicator, Everyone, Members};
 use crate::config::Settings;
 use crate::data::{Basic, Buffer, Datatype, Op, UserOp};
 use crate::engine::{Completion, Engine, Lane, Request, WaitPolicy};
@@ -28,13 +28,19 @@ struct World {
 
 impl World {
     fn new(size: usize, seed: u64) -> Self {
+        Self::on(&vec![0; size], seed)
+    }
+
+    /// Of processes on these hosts, by rank.
+    fn on(hosts: &[usize], seed: u64) -> Self {
+        let size = hosts.len();
         let air = Air::new(size, seed, Faults::none());
         let join = |me: u32| {
             let mut config = Config::classic(size as u32, 100);
             config.lost_after = Some(Duration::from_secs(10));
             let own = Link::Loopback(Loopback::new(PeerId(me)));
             let others = Link::from(air.join(PeerId(me), config));
-            let hosts = vec!["here".into(); size];
+            let hosts: Vec<_> = hosts.iter().map(|host| format!("host{host}")).collect();
             let lane = Lane::new(
                 PeerId(me),
                 Links::new(own, None, Some(others)),
@@ -117,8 +123,11 @@ fn start_allreduce(world: &Communicator, buffer: &Buffer, op: &Op) -> Request {
 #[test]
 fn many_at_a_time_do_not_take_each_others_messages() {
     const COUNT: usize = 300;
-    for size in [1, 2, 3, 5] {
-        let world = World::new(size, size as u64);
+    let on_one = [1, 2, 3, 5].map(|size| vec![0; size]);
+    let on_several = [vec![0, 1, 0, 1, 0], vec![0, 0, 0, 1, 1, 2]];
+    for hosts in on_one.into_iter().chain(on_several) {
+        let size = hosts.len();
+        let world = World::on(&hosts, size as u64);
         let mut dice = Dice(size as u64);
         let lens: Vec<usize> = (0..COUNT).map(|_| 4 << dice.roll(11)).collect();
         let value = |at: usize| (at as i32 + 1).to_ne_bytes();
@@ -214,6 +223,49 @@ fn different_nonblocking_collectives_are_an_error_that_names_both_calls() {
     assert_eq!(pending, Ok(None));
 }
 
+/// The lost process leads its node: one there waits for nobody else.
+#[test]
+fn all_that_wait_for_a_lost_leader_of_a_node_fail() {
+    let world = World::on(&[0, 0, 1, 1], 1);
+    for (from, to) in [0, 1, 3].into_iter().flat_map(|it| [(2, it), (it, 2)]) {
+        world.air.cut(PeerId(from), PeerId(to), Instant(u64::MAX));
+    }
+    let mut rooms = [[0; 5000]; 4];
+    let mut requests = Vec::new();
+    for (rank, room) in rooms.iter_mut().enumerate().filter(|it| it.0 != 2) {
+        let comm = &world.comms[rank];
+        requests.push((rank, comm.start(Barrier).unwrap()));
+        let bcast = start_bcast(comm, Buffer::of_bytes(room), 2);
+        requests.push((rank, bcast.unwrap()));
+    }
+    for ended in world.run(&requests) {
+        let error = ended.error.expect("the leader is lost");
+        assert!(
+            matches!(error.cause(), Cause::Lost { rank: 2, .. }),
+            "{error}"
+        );
+    }
+    for rank in [0, 1, 3] {
+        assert_eq!(world.engine(rank).with(|lane| lane.survey().posted), 0);
+    }
+}
+
+/// One that is no leader meets only its node.
+#[test]
+fn a_different_collective_on_another_node_is_an_error_that_names_both_calls() {
+    let world = World::on(&[0, 0, 1, 1], 1);
+    let barriers = [0, 1, 2].map(|rank| (rank, world.comms[rank].start(Barrier).unwrap()));
+    let mut room = [0; 4];
+    let bcast = start_bcast(&world.comms[3], Buffer::of_bytes(&mut room), 3);
+    bcast.unwrap();
+    let ended = world.run(&barriers);
+    let names_both = |ended: &Completion| {
+        let error = ended.error.as_ref().expect("they differ").to_string();
+        error.contains("MPI_Ibcast(root 3)") && error.contains("MPI_Ibarrier")
+    };
+    assert!(ended.iter().any(names_both), "{ended:?}");
+}
+
 #[test]
 fn an_active_collective_is_neither_cancelled_nor_freed() {
     let world = World::new(2, 1);
@@ -306,7 +358,7 @@ impl Collective for Sum {
         self.0.check(members)
     }
 
-    async fn by_messages<P: Peers>(&self, peers: &P) -> Result<i32> {
+    async fn by_messages<P: Everyone>(&self, peers: &P) -> Result<i32> {
         self.0.by_messages(peers).await?;
         Ok(self.value())
     }

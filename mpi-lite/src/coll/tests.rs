@@ -1,7 +1,8 @@
 //! Every algorithm with every number of processes from 1 to 33, each process a thread. A send
 //! waits until it is received, so an algorithm that leans on buffering hangs, and is found out.
-//! Then the same over shared memory, where small ones take other ways.
+//! Then the same over shared memory, where small ones take other ways, and on several nodes.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -14,7 +15,7 @@ use super::buffers::parts;
 use super::near::Near;
 use super::*;
 use crate::clock::Clock;
-use crate::comm::{Call, Communicator, Members, Operation, Peers, drive};
+use crate::comm::{Call, Communicator, Everyone, Members, Nodes, Operation, Peers, drive};
 use crate::config::Settings;
 use crate::data::{Basic, Buffer, Datatype, Op, UserOp};
 use crate::engine::{AtSite, Engine, Lane, Subject, Survey, WaitPolicy};
@@ -27,9 +28,19 @@ const SIZES: std::ops::RangeInclusive<usize> = 1..=33;
 /// No program of a test takes that long, however busy the machine is: an algorithm is stuck.
 const STUCK: Duration = Duration::from_secs(300);
 
+/// Where the processes run, and what they send from one host to another.
+pub(super) struct Placement {
+    /// The host of each process, by rank.
+    hosts: Vec<usize>,
+    nodes: Option<Nodes>,
+    messages: AtomicUsize,
+    bytes: AtomicUsize,
+}
+
 /// One process's ends of the channels with all others.
-struct Member {
+pub(super) struct Member {
     rank: usize,
+    placement: Arc<Placement>,
     data_to: Vec<Sender<Vec<u8>>>,
     data_from: Vec<Mutex<Receiver<Vec<u8>>>>,
     taken_to: Vec<Sender<()>>,
@@ -41,9 +52,13 @@ struct Member {
 impl Member {
     fn put(&self, to: usize, buffer: &Buffer) {
         self.sent.fetch_add(1, Ordering::Relaxed);
-        self.data_to[to]
-            .send(buffer.pack())
-            .expect("its thread runs");
+        let bytes = buffer.pack();
+        let placement = &self.placement;
+        if placement.hosts[to] != placement.hosts[self.rank] {
+            placement.messages.fetch_add(1, Ordering::Relaxed);
+            placement.bytes.fetch_add(bytes.len(), Ordering::Relaxed);
+        }
+        self.data_to[to].send(bytes).expect("its thread runs");
     }
 
     fn wait_taken(&self, to: usize) {
@@ -106,7 +121,7 @@ impl Peers for Member {
 }
 
 /// A process of a test: one whose sends wait, or a rank of a node.
-enum Process {
+pub(super) enum Process {
     Strict(Member),
     OnOneNode(Communicator),
 }
@@ -166,11 +181,79 @@ impl Peers for Process {
     }
 }
 
+impl Everyone for Process {
+    type Part<'a> = Part<'a>;
+
+    fn part<'a>(&'a self, ranks: impl Into<Cow<'a, [usize]>>) -> Option<Part<'a>> {
+        let (whole, ranks) = (self, ranks.into());
+        let here = ranks.iter().position(|&rank| rank == self.here())?;
+        Some(Part { whole, ranks, here })
+    }
+
+    fn nodes(&self) -> Option<&Nodes> {
+        match self {
+            Self::Strict(member) => member.placement.nodes.as_ref(),
+            Self::OnOneNode(world) => Communicator::nodes(world),
+        }
+    }
+}
+
+/// Some processes, which have ranks of their own.
+pub(super) struct Part<'a> {
+    whole: &'a Process,
+    ranks: Cow<'a, [usize]>,
+    here: usize,
+}
+
+impl Part<'_> {
+    fn in_whole(&self, messages: &[(usize, Buffer)]) -> Vec<(usize, Buffer)> {
+        let messages = messages.iter();
+        let named = messages.map(|(rank, buffer)| (self.ranks[*rank], buffer.clone()));
+        named.collect()
+    }
+}
+
+impl Peers for Part<'_> {
+    fn here(&self) -> usize {
+        self.here
+    }
+
+    fn all(&self) -> usize {
+        self.ranks.len()
+    }
+
+    async fn send(&self, to: usize, buffer: &Buffer) -> Result<()> {
+        self.whole.send(self.ranks[to], buffer).await
+    }
+
+    async fn receive(&self, from: usize, buffer: &Buffer) -> Result<()> {
+        self.whole.receive(self.ranks[from], buffer).await
+    }
+
+    async fn exchange(
+        &self,
+        (to, outgoing): (usize, &Buffer),
+        (from, incoming): (usize, &Buffer),
+    ) -> Result<()> {
+        let (send, receive) = ((self.ranks[to], outgoing), (self.ranks[from], incoming));
+        self.whole.exchange(send, receive).await
+    }
+
+    async fn exchange_all(
+        &self,
+        sends: &[(usize, Buffer)],
+        receives: &[(usize, Buffer)],
+    ) -> Result<()> {
+        let (sends, receives) = (self.in_whole(sends), self.in_whole(receives));
+        self.whole.exchange_all(&sends, &receives).await
+    }
+}
+
 /// A call of the right kind for messages of any.
 const NO_CALL: Call = Call::of_all(Operation::Barrier);
 
 /// Checks and carries out an operation among `peers`.
-fn run(peers: &Process, collective: &impl Collective<Output = ()>) -> Result<()> {
+pub(super) fn run(peers: &Process, collective: &impl Collective<Output = ()>) -> Result<()> {
     collective.check(Members {
         here: peers.here(),
         all: peers.all(),
@@ -202,8 +285,21 @@ fn mesh<T>(size: usize) -> Ends<T> {
     (to, from)
 }
 
-/// Runs `program` in `size` processes; checks that no message is left over.
+/// Runs `program` in `size` processes on hosts of their own; checks that no message is left over.
 fn strict(size: usize, program: &(impl Fn(&Process) + Sync)) {
+    on_hosts((0..size).collect(), program);
+}
+
+/// Runs `program` in processes on these hosts, by rank; checks that no message is left over.
+/// Returns the number of messages from one host to another, and of their bytes.
+pub(super) fn on_hosts(hosts: Vec<usize>, program: &(impl Fn(&Process) + Sync)) -> (usize, usize) {
+    let size = hosts.len();
+    let placement = Arc::new(Placement {
+        nodes: Nodes::of(hosts.iter()),
+        hosts,
+        messages: AtomicUsize::new(0),
+        bytes: AtomicUsize::new(0),
+    });
     let ((data_to, data_from), (taken_to, taken_from)) = (mesh(size), mesh(size));
     let ends = data_to
         .into_iter()
@@ -213,6 +309,7 @@ fn strict(size: usize, program: &(impl Fn(&Process) + Sync)) {
         for (rank, ((data_to, data_from), (taken_to, taken_from))) in ends.enumerate() {
             let member = Member {
                 rank,
+                placement: Arc::clone(&placement),
                 data_to,
                 data_from,
                 taken_to,
@@ -233,6 +330,31 @@ fn strict(size: usize, program: &(impl Fn(&Process) + Sync)) {
             });
         }
     });
+    let Placement {
+        messages, bytes, ..
+    } = &*placement;
+    (
+        messages.load(Ordering::Relaxed),
+        bytes.load(Ordering::Relaxed),
+    )
+}
+
+/// Numbers of processes on several nodes.
+const FAR_SIZES: [usize; 6] = [3, 4, 6, 8, 9, 13];
+
+/// Hosts of `size` processes, by rank: one after the other, in turn, and without any rule.
+fn placements(size: usize) -> Vec<Vec<usize>> {
+    let hosts = |host: &dyn Fn(usize) -> usize| (0..size).map(host).collect();
+    let mut dice = Dice(size as u64);
+    let by_chance = (0..size).map(|_| dice.roll(3) as usize).collect();
+    vec![
+        hosts(&|rank| rank * 2 / size),
+        hosts(&|rank| rank * 4 / size),
+        hosts(&|rank| rank % 2),
+        hosts(&|rank| rank % 3),
+        hosts(&|rank| usize::from(rank == size / 2)),
+        by_chance,
+    ]
 }
 
 /// Sizes over shared memory: few, since the memory of a test stays until its process ends.
@@ -289,9 +411,16 @@ fn join(link: Shm, me: u32, size: usize) -> Communicator {
     Communicator::predefined(&engine).0
 }
 
-/// Runs `program` in `size` processes whose sends wait, and in as many that share memory.
+/// Runs `program` in `size` processes whose sends wait, in as many that share memory, and on
+/// several nodes.
 fn world(size: usize, program: impl Fn(&Process) + Sync) {
     strict(size, &program);
+    if FAR_SIZES.contains(&size) {
+        for hosts in placements(size) {
+            println!("hosts of the processes: {hosts:?}");
+            on_hosts(hosts, &program);
+        }
+    }
     if NEAR_SIZES.contains(&size) {
         for is_oversubscribed in [false, true] {
             on_one_node(size, is_oversubscribed, &|world| {
@@ -314,12 +443,12 @@ fn everywhere(program: impl Fn(&Process, &Datatype) + Sync) {
 }
 
 /// Elements in memory.
-struct Room {
-    buffer: Buffer,
+pub(super) struct Room {
+    pub(super) buffer: Buffer,
 }
 
 impl Room {
-    fn of(values: &[i32], datatype: &Datatype) -> Self {
+    pub(super) fn of(values: &[i32], datatype: &Datatype) -> Self {
         let buffer = Buffer::scratch(values.len() as u64, datatype).unwrap();
         let bytes: Vec<u8> = values
             .iter()
@@ -329,7 +458,7 @@ impl Room {
         Self { buffer }
     }
 
-    fn empty(len: usize, datatype: &Datatype) -> Self {
+    pub(super) fn empty(len: usize, datatype: &Datatype) -> Self {
         Self::of(&vec![-1; len], datatype)
     }
 
@@ -339,12 +468,12 @@ impl Room {
         bytes.chunks_exact(4).map(value).collect()
     }
 
-    fn input(&self) -> Input {
+    pub(super) fn input(&self) -> Input {
         Input::Buffer(self.buffer.clone())
     }
 
     /// The buffer of one block of `count` per process.
-    fn per_process(&self, count: u64) -> Buffer {
+    pub(super) fn per_process(&self, count: u64) -> Buffer {
         self.buffer.part(0, count)
     }
 }
@@ -379,7 +508,12 @@ pub(super) fn exscan(send: Input, receive: &Buffer, op: &Op) -> Exscan {
     Exscan { send, receive, op }
 }
 
-fn reduce_scatter(send: Input, receive: &Buffer, counts: &[u64], op: &Op) -> ReduceScatter {
+pub(super) fn reduce_scatter(
+    send: Input,
+    receive: &Buffer,
+    counts: &[u64],
+    op: &Op,
+) -> ReduceScatter {
     let (receive, counts, op) = (receive.clone(), counts.to_vec(), op.clone());
     ReduceScatter {
         send,
@@ -389,7 +523,7 @@ fn reduce_scatter(send: Input, receive: &Buffer, counts: &[u64], op: &Op) -> Red
     }
 }
 
-fn gather(send: Input, receive: Option<&Buffer>, root: i32) -> Gather {
+pub(super) fn gather(send: Input, receive: Option<&Buffer>, root: i32) -> Gather {
     let receive = receive.cloned();
     Gather {
         send,
@@ -398,7 +532,7 @@ fn gather(send: Input, receive: Option<&Buffer>, root: i32) -> Gather {
     }
 }
 
-fn scatter(send: Option<&Buffer>, receive: Input, root: i32) -> Scatter {
+pub(super) fn scatter(send: Option<&Buffer>, receive: Input, root: i32) -> Scatter {
     let send = send.cloned();
     Scatter {
         send,

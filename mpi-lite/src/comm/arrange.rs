@@ -3,6 +3,7 @@
 //! Processes keep their ranks: `reorder` is not followed. A process whose arguments are wrong takes
 //! part all the same, so that no other one waits for it in vain: all get an error.
 
+use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use super::context::Agreement;
@@ -92,11 +93,11 @@ impl Communicator {
         all_gave(&agreement, words)?;
         let (own, rank) = grid.part(self.rank(), &keep);
         let places = self.group().members().iter().zip(0..);
-        let mut members: Vec<_> = places
+        let members: BinaryHeap<_> = places
             .map(|(&member, rank)| (grid.part(rank, &keep), member))
             .filter(|((part, _), _)| *part == own)
             .collect();
-        members.sort_unstable_by_key(|(place, _)| *place);
+        let members = members.into_sorted_vec();
         let members = members.iter().map(|(_, member)| *member);
         let group = self.group().with_members(members.collect());
         let sub = grid.sub(&keep);

@@ -97,6 +97,15 @@ impl Call {
         }
     }
 
+    /// An operation of an epoch, with its root if it has one.
+    fn with(operation: Operation, root: u32) -> Self {
+        use Operation::{Bcast, Gather, Reduce, Scatter};
+        match operation {
+            Bcast | Gather | Reduce | Scatter => Self::rooted(operation, root.cast_signed()),
+            _ => Self::of_all(operation),
+        }
+    }
+
     /// Returns this call with no word of its root.
     pub(crate) fn without_root(self) -> Self {
         Self { root: None, ..self }
@@ -112,12 +121,7 @@ impl Call {
         let Some(operation) = Operation::of(about.kind().into()) else {
             return "another operation".into();
         };
-        let call = match operation {
-            Operation::Bcast | Operation::Reduce => {
-                Self::rooted(operation, about.root().cast_signed())
-            }
-            _ => Self::of_all(operation),
-        };
+        let call = Self::with(operation, about.root());
         match (operation, about.bytes()) {
             // A receiver of a broadcast does not know how long it is; the lengths of blocks that
             // differ are not told either.
@@ -130,10 +134,7 @@ impl Call {
     pub(crate) fn of_before(before: Before) -> String {
         match Operation::of(before.kind().into()) {
             None => "nothing".into(),
-            Some(operation @ (Operation::Bcast | Operation::Reduce)) => {
-                Self::rooted(operation, before.root().cast_signed()).to_string()
-            }
-            Some(operation) => Self::of_all(operation).to_string(),
+            Some(operation) => Self::with(operation, before.root()).to_string(),
         }
     }
 

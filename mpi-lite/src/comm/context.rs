@@ -14,6 +14,7 @@
 //! its members. If they are used up, that is an error at all members.
 
 use std::cell::Cell;
+use std::collections::BinaryHeap;
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
@@ -245,8 +246,7 @@ impl Agreement<'_> {
         open: impl FnOnce(SiteId) -> Option<Site>,
         part: &Group,
     ) -> Option<Site> {
-        let mut chosen = part.members().to_vec();
-        chosen.sort_unstable();
+        let chosen = BinaryHeap::from(part.members().to_vec()).into_sorted_vec();
         let members = self.group.members().iter().zip(&self.all);
         let mine = members.filter(|&(member, _)| chosen.binary_search(member).is_ok());
         let common = mine.fold(Offer::ANY, |common, (_, word)| common.and(word.offer));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::context::Agreement;
 use super::members::GroupPeers;
-use super::{Basis, Call, Communicator, Group, Peers, TaskPeers, drive};
+use super::{Basis, Call, Communicator, Group, Peers, Sides, TaskPeers, drive};
 use crate::engine::Request;
 use crate::error::{Cause, Result};
 use crate::ids::Context;
@@ -144,14 +144,13 @@ pub(super) fn hash(name: &[u8]) -> ([u32; 2], i32) {
 impl Communicator {
     /// [`Communicator::dup`] beside the program, of either kind of communicator.
     async fn dup_beside(&self, peers: TaskPeers) -> Result<Self> {
-        match (self.local(), peers.into_sides()) {
-            (Some(local), Ok(sides)) => {
-                let made = self.dup_among_sides(local, &sides).await;
-                made.map_err(|error| sides.give_up(error))
-            }
-            (_, Err(peers)) => self.dup_among(&peers).await,
-            (None, Ok(_)) => unreachable!("only an inter-communicator has sides"),
-        }
+        let (Some(side), Some(local)) = (self.local(), peers.local_side()) else {
+            return self.dup_among(&peers.participant()).await;
+        };
+        let (local, remote) = (local.participant(), peers.participant());
+        let sides = Sides { local, remote };
+        let made = self.dup_among_sides(side, &sides).await;
+        made.map_err(|error| sides.give_up(error))
     }
 
     async fn dup_among(&self, peers: &impl Peers) -> Result<Self> {

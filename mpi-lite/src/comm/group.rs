@@ -1,6 +1,6 @@
 //! Ordered sets of processes. Source: MPI 5.0, 7.2.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
 use super::Comparison;
@@ -77,28 +77,36 @@ impl Group {
     /// The first process of this group that is not in `other`.
     #[must_use]
     pub fn first_beyond(&self, other: &Self) -> Option<PeerId> {
-        let known: BTreeSet<PeerId> = other.members.iter().copied().collect();
+        let known = other.set();
         let mut members = self.members.iter().copied();
         members.find(|member| !known.contains(member))
+    }
+
+    /// Its processes. One after the other: a set that is built at once is sorted, which is worth
+    /// less than the code for it.
+    fn set(&self) -> BTreeSet<PeerId> {
+        let mut set = BTreeSet::new();
+        set.extend(&*self.members);
+        set
     }
 
     /// Returns true if no process is in both groups.
     #[must_use]
     pub(super) fn is_apart_from(&self, other: &Self) -> bool {
-        let known: BTreeSet<PeerId> = other.members.iter().copied().collect();
+        let known = other.set();
         !self.members.iter().any(|member| known.contains(member))
     }
 
     /// Returns the processes with this color, in the order of their keys, then as they are here.
     /// `words` are the color and the key of each.
     pub(super) fn of_color(&self, words: impl Iterator<Item = [u32; 2]>, color: u32) -> Self {
-        let all = self.members.iter().zip(words);
-        let mut part: Vec<(i32, PeerId)> = all
+        let all = self.members.iter().zip(0_u32..).zip(words);
+        let part: BinaryHeap<(i32, u32, PeerId)> = all
             .filter(|(_, [theirs, _])| *theirs == color)
-            .map(|(&member, [_, key])| (key.cast_signed(), member))
+            .map(|((&member, rank), [_, key])| (key.cast_signed(), rank, member))
             .collect();
-        part.sort_by_key(|&(key, _)| key);
-        self.with_members(part.into_iter().map(|(_, member)| member).collect())
+        let part = part.into_sorted_vec().into_iter();
+        self.with_members(part.map(|(_, _, member)| member).collect())
     }
 
     /// Returns how this group relates to `other`. Never `Congruent`. Source: MPI 5.0, 7.3.1.
@@ -107,11 +115,7 @@ impl Group {
         if self.members == other.members {
             return Comparison::Identical;
         }
-        let sorted = |group: &Self| {
-            let mut members = group.members.to_vec();
-            members.sort_unstable();
-            members
-        };
+        let sorted = |group: &Self| BinaryHeap::from(group.members.to_vec()).into_sorted_vec();
         if sorted(self) == sorted(other) {
             Comparison::Similar
         } else {

@@ -9,6 +9,7 @@ mod create;
 mod group;
 mod inter;
 mod members;
+mod nodes;
 mod partitioned;
 mod peers;
 mod persistent;
@@ -17,7 +18,7 @@ mod point;
 mod probe;
 mod tasks;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
@@ -25,10 +26,9 @@ pub use call::Call;
 pub(crate) use call::{Form, Operation, in_words, mismatch, mismatch_at_site, missed_at_site};
 pub use group::Group;
 pub use inter::{Bridge, Sides};
-#[cfg(test)]
-pub(crate) use peers::Participant;
+pub use nodes::Nodes;
 pub(crate) use peers::drive;
-pub use peers::{Members, Peers};
+pub use peers::{Everyone, Members, Peers};
 pub use point::{ReceiveFrom, SendTo};
 pub(crate) use point::{check_length, length_differs};
 pub use probe::Matched;
@@ -67,6 +67,8 @@ struct Inner {
     port: OpenPort,
     /// How its processes are arranged, if they are.
     topology: Option<Arc<Topology>>,
+    /// The nodes of the processes that ranks name, once an operation has asked for them.
+    nodes: OnceLock<Option<Nodes>>,
     /// Its nonblocking collectives.
     numbers: Mutex<tasks::CallNumbers>,
 }
@@ -172,6 +174,7 @@ impl Communicator {
                 site: basis.site,
                 port,
                 topology: basis.topology,
+                nodes: OnceLock::new(),
                 numbers: Mutex::default(),
             }),
         }
@@ -256,6 +259,17 @@ impl Communicator {
         let site = self.inner.site.as_ref()?;
         let context = self.inner.context.collective();
         Some(AtSite::new(&self.inner.engine, site, context))
+    }
+
+    /// Which of its members share a node, if they are on several nodes and some do.
+    pub(crate) fn nodes(&self) -> Option<&Nodes> {
+        let find = || {
+            self.engine().with(|lane| {
+                let members = self.group().members().iter();
+                Nodes::of(members.map(|&member| lane.peers().host(member)))
+            })
+        };
+        self.inner.nodes.get_or_init(find).as_ref()
     }
 
     /// Checks that the members have come to the same operations at their site, this one and all

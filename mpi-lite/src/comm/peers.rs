@@ -5,10 +5,11 @@
 //! goes on beside the program. The tests of `coll` have peers of
 //! their own, of threads.
 
+use std::borrow::Cow;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use super::{Call, Communicator, Sides, TaskPeers};
+use super::{Call, Communicator, Nodes, Sides, TaskPeers};
 use crate::data::Buffer;
 use crate::engine::{AtSite, Calls};
 use crate::error::{Cause, Error, Result};
@@ -60,6 +61,22 @@ pub trait Peers: Sync {
     fn before(&self, by: usize) -> usize {
         (self.here() + self.all() - by) % self.all()
     }
+}
+
+/// All processes of a communicator, of which some may carry out a step of an operation among
+/// themselves.
+pub trait Everyone: Peers {
+    /// Some of them. They have ranks of their own.
+    type Part<'a>: Peers + Send
+    where
+        Self: 'a;
+
+    /// The processes of these ranks, in this order. `None` if this process is not one of them.
+    fn part<'a>(&'a self, ranks: impl Into<Cow<'a, [usize]>>) -> Option<Self::Part<'a>>;
+
+    /// Which of them share a node, if they are on several nodes and some do. All of them get the
+    /// same.
+    fn nodes(&self) -> Option<&Nodes>;
 }
 
 /// The number of processes of a communicator, and this process's rank.
@@ -124,10 +141,12 @@ impl Communicator {
     #[inline]
     pub(crate) fn within(&self, call: Call) -> Participant<'_> {
         self.inner.port.count_call();
-        Participant::Caller(Caller {
+        let caller = Caller {
             communicator: self,
             call,
-        })
+        };
+        let call = Driver::Caller(caller);
+        Participant { call, part: None }
     }
 }
 
@@ -174,25 +193,61 @@ impl Caller<'_> {
 }
 
 /// A process of a communicator in a collective: in a blocking call, or in one that goes on beside
-/// the program. One type for both: each algorithm is compiled once.
-#[derive(Debug)]
-pub(crate) enum Participant<'a> {
-    Caller(Caller<'a>),
-    Task(TaskPeers),
+/// the program; among all its processes, or some. One type for all: each algorithm is compiled
+/// once.
+#[derive(Clone, Debug)]
+pub(crate) struct Participant<'a> {
+    call: Driver<'a>,
+    part: Option<Selection<'a>>,
 }
 
-impl Participant<'_> {
+/// Who makes a collective go on.
+#[derive(Clone, Copy, Debug)]
+enum Driver<'a> {
+    Caller(Caller<'a>),
+    Task(&'a TaskPeers),
+}
+
+/// Some ranks, by their rank among themselves.
+#[derive(Clone, Debug)]
+struct Selection<'a> {
+    ranks: Cow<'a, [usize]>,
+    here: usize,
+}
+
+impl<'a> Participant<'a> {
+    /// A process in a collective that goes on beside the program.
+    pub(super) fn of_task(task: &'a TaskPeers) -> Self {
+        let call = Driver::Task(task);
+        Self { call, part: None }
+    }
+
     fn communicator(&self) -> &Communicator {
-        match self {
-            Self::Caller(caller) => caller.communicator,
-            Self::Task(task) => task.communicator(),
+        match self.call {
+            Driver::Caller(caller) => caller.communicator,
+            Driver::Task(task) => task.communicator(),
         }
     }
 
+    /// The rank in the communicator.
+    fn rank(&self, rank: usize) -> usize {
+        self.part.as_ref().map_or(rank, |part| part.ranks[rank])
+    }
+
+    /// The messages with ranks of the communicator.
+    fn in_whole<'b>(&self, messages: &'b [(usize, Buffer)]) -> Cow<'b, [(usize, Buffer)]> {
+        if self.part.is_none() {
+            return Cow::Borrowed(messages);
+        }
+        let messages = messages.iter();
+        let named = messages.map(|(rank, buffer)| (self.rank(*rank), buffer.clone()));
+        named.collect()
+    }
+
     fn give_up(&self, error: Error) -> Error {
-        match self {
-            Self::Caller(caller) => caller.give_up(error),
-            Self::Task(task) => task.give_up(error),
+        match self.call {
+            Driver::Caller(caller) => caller.give_up(error),
+            Driver::Task(task) => task.give_up(error),
         }
     }
 }
@@ -205,41 +260,72 @@ impl Sides<Participant<'_>> {
     }
 }
 
+impl Everyone for Participant<'_> {
+    type Part<'a>
+        = Participant<'a>
+    where
+        Self: 'a;
+
+    fn part<'a>(&'a self, ranks: impl Into<Cow<'a, [usize]>>) -> Option<Participant<'a>> {
+        let ranks = ranks.into();
+        let here = ranks.iter().position(|&rank| rank == self.here())?;
+        let part = Some(Selection { ranks, here });
+        let call = self.call;
+        Some(Participant { call, part })
+    }
+
+    fn nodes(&self) -> Option<&Nodes> {
+        self.communicator().nodes()
+    }
+}
+
 impl Peers for Participant<'_> {
     fn here(&self) -> usize {
-        self.communicator().rank() as usize
+        match &self.part {
+            Some(part) => part.here,
+            None => self.communicator().rank() as usize,
+        }
     }
 
     fn all(&self) -> usize {
-        self.communicator().group().size() as usize
+        match &self.part {
+            Some(part) => part.ranks.len(),
+            None => self.communicator().group().size() as usize,
+        }
     }
 
-    #[inline]
     fn at_site(&self) -> Option<AtSite<'_>> {
-        match self {
-            Self::Caller(caller) => caller.communicator.at_site(),
-            Self::Task(_) => None,
+        match (self.call, &self.part) {
+            (Driver::Caller(caller), None) => caller.communicator.at_site(),
+            _ => None,
         }
     }
 
     async fn send(&self, to: usize, buffer: &Buffer) -> Result<()> {
-        match self {
-            Self::Caller(caller) => caller.send(to, buffer),
-            Self::Task(task) => task.send(to, buffer).await,
+        let to = self.rank(to);
+        match self.call {
+            Driver::Caller(caller) => caller.send(to, buffer),
+            Driver::Task(task) => task.send(to, buffer).await,
         }
     }
 
     async fn receive(&self, from: usize, buffer: &Buffer) -> Result<()> {
-        match self {
-            Self::Caller(caller) => caller.receive(from, buffer),
-            Self::Task(task) => task.receive(from, buffer).await,
+        let from = self.rank(from);
+        match self.call {
+            Driver::Caller(caller) => caller.receive(from, buffer),
+            Driver::Task(task) => task.receive(from, buffer).await,
         }
     }
 
-    async fn exchange(&self, send: (usize, &Buffer), receive: (usize, &Buffer)) -> Result<()> {
-        match self {
-            Self::Caller(caller) => caller.exchange(send, receive),
-            Self::Task(task) => task.exchange(send, receive).await,
+    async fn exchange(
+        &self,
+        (to, outgoing): (usize, &Buffer),
+        (from, incoming): (usize, &Buffer),
+    ) -> Result<()> {
+        let (send, receive) = ((self.rank(to), outgoing), (self.rank(from), incoming));
+        match self.call {
+            Driver::Caller(caller) => caller.exchange(send, receive),
+            Driver::Task(task) => task.exchange(send, receive).await,
         }
     }
 
@@ -248,9 +334,10 @@ impl Peers for Participant<'_> {
         sends: &[(usize, Buffer)],
         receives: &[(usize, Buffer)],
     ) -> Result<()> {
-        match self {
-            Self::Caller(caller) => caller.exchange_all(sends, receives),
-            Self::Task(task) => task.exchange_all(sends, receives).await,
+        let (sends, receives) = (self.in_whole(sends), self.in_whole(receives));
+        match self.call {
+            Driver::Caller(caller) => caller.exchange_all(&sends, &receives),
+            Driver::Task(task) => task.exchange_all(&sends, &receives).await,
         }
     }
 }

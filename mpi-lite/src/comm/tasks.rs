@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use super::peers::{Participant, drive};
 use super::point::check_length;
-use super::{Call, Communicator, Form, Sides, mismatch, open_port};
+use super::{Call, Communicator, Form, mismatch, open_port};
 use crate::data::Buffer;
 use crate::engine::envelope::RANK_BITS;
 use crate::engine::matching::Pattern;
@@ -75,33 +75,22 @@ pub struct TaskPeers {
 }
 
 impl TaskPeers {
-    /// The processes of both sides, if they are those of an inter-communicator.
-    ///
-    /// # Errors
-    /// Gives itself back if they are not.
-    pub(crate) fn into_sides(
-        self,
-    ) -> core::result::Result<Sides<Participant<'static>>, Participant<'static>> {
-        let side = self.communicator.local().cloned();
-        let (Some(communicator), Some(context)) = (side, self.local) else {
-            return Err(Participant::Task(self));
-        };
-        let calls = Calls {
-            context,
-            number: self.calls.number,
-        };
-        let (call, from, submissions) = (self.call, self.from, self.submissions.clone());
-        let local = Self {
+    /// This process among the others.
+    pub(crate) fn participant(&self) -> Participant<'_> {
+        Participant::of_task(self)
+    }
+
+    /// The local side, if the communicator is an inter-communicator.
+    pub(crate) fn local_side(&self) -> Option<Self> {
+        let (communicator, context) = (self.communicator.local()?.clone(), self.local?);
+        let number = self.calls.number;
+        Some(Self {
             communicator,
-            call,
-            calls,
-            from,
-            submissions,
+            call: self.call,
+            calls: Calls { context, number },
+            from: self.from,
+            submissions: self.submissions.clone(),
             local: None,
-        };
-        Ok(Sides {
-            local: Participant::Task(local),
-            remote: Participant::Task(self),
         })
     }
 

@@ -1,5 +1,7 @@
 //! Balanced grids. Source: MPI 5.0, 8.5.2.
 
+use std::collections::BinaryHeap;
+
 use crate::error::{Cause, Result};
 
 /// Chooses the dimensions of a grid of `processes`. Dimensions that are positive in `given` stay;
@@ -149,8 +151,8 @@ fn prime_factors(mut number: u32) -> Vec<u32> {
 /// The divisors of a positive number, ascending.
 fn divisors(number: u32) -> Vec<u32> {
     let small = (1..=root(number, 2)).filter(|&it| number.is_multiple_of(it));
-    let mut divisors: Vec<u32> = small.flat_map(|it| [it, number / it]).collect();
-    divisors.sort_unstable();
+    let divisors: BinaryHeap<u32> = small.flat_map(|it| [it, number / it]).collect();
+    let mut divisors = divisors.into_sorted_vec();
     divisors.dedup();
     divisors
 }

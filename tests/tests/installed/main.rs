@@ -1,6 +1,7 @@
 //! The tests against an installed mpi-lite, in one program: its tests run at once in threads, so
 //! that each has names, folders and ports of its own and leaves the process as it is.
 
+mod across;
 mod benches;
 mod exceptions;
 mod guide;

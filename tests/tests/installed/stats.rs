@@ -6,13 +6,13 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 /// The object among the lines of standard error.
-fn object(stderr: &str) -> Value {
+pub(crate) fn object(stderr: &str) -> Value {
     let line = stderr.lines().find(|line| line.starts_with('{'));
     let line = line.unwrap_or_else(|| panic!("no object: {stderr}"));
     serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))
 }
 
-fn sum(object: &Value, counter: &str) -> u64 {
+pub(crate) fn sum(object: &Value, counter: &str) -> u64 {
     object["counters"][counter]["sum"]
         .as_u64()
         .unwrap_or_else(|| panic!("no sum of {counter}: {object}"))

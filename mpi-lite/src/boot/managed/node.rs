@@ -14,6 +14,7 @@
 //!     | <-------- Finalized, or Ending |
 //! ```
 
+use std::collections::BinaryHeap;
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -321,9 +322,8 @@ impl Neighbours {
         self.take_passed()?;
         self.hatches.clear();
         let others = self.peers.iter().map(|peer| peer.rank);
-        let mut ranks: Vec<u32> = std::iter::once(me).chain(others).collect();
-        ranks.sort_unstable();
-        Ok(ranks)
+        let ranks: BinaryHeap<u32> = std::iter::once(me).chain(others).collect();
+        Ok(ranks.into_sorted_vec())
     }
 
     /// Sends the ranks of the node to all that were admitted, and what they share.
