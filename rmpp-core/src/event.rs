@@ -25,7 +25,8 @@ pub enum Placement {
     /// There was none, or it is not wanted.
     None,
     /// It is the beginning of a new message: bytes `0..payload_len`. Ask the layer above, then call
-    /// [`land`](crate::IncomingMessages::land), now or later; keep the payload until then.
+    /// [`land`](crate::IncomingMessages::land), now or later; keep the payload until then, and data
+    /// of it that comes meanwhile.
     First {
         /// The new message.
         message: IncomingId,
@@ -38,7 +39,7 @@ pub enum Placement {
         /// The new message.
         message: IncomingId,
     },
-    /// Copy it to bytes `offset..offset + payload_len` of a message that has landed.
+    /// Copy it to bytes `offset..offset + payload_len` of a message that has landed, or is kept.
     Data {
         /// The message.
         message: IncomingId,

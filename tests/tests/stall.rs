@@ -550,14 +550,14 @@ fn different_collectives() -> Vec<Deadlock> {
         Deadlock::new(
             "wrong_root",
             2,
-            "rank 0 waits in MPI_Gather(root 0), rank 1 in MPI_Gather(root 1): \
+            "rank 0 waits in MPI_Gatherv(root 0), rank 1 in MPI_Gatherv(root 1): \
              all ranks of MPI_COMM_WORLD must call the same",
         )
         .over_ssh_too(),
         Deadlock::new(
             "gather_and_scatter",
             2,
-            "rank 0 waits in MPI_Gather(root 0), rank 1 in MPI_Scatter(root 0): \
+            "rank 0 waits in MPI_Gatherv(root 0), rank 1 in MPI_Scatterv(root 0): \
              all ranks of MPI_COMM_WORLD must call the same",
         ),
         Deadlock::new(

@@ -66,8 +66,9 @@ impl<K: Kept> Receiver<K> {
                 }
             };
         };
-        if self.store.messages[index].state == State::Early && common.caps().has(Caps::SNAK) {
-            return self.keep_early_data(common, index, header);
+        let message = &self.store.messages[index];
+        if (message.state == State::Early || message.keeps) && common.caps().has(Caps::SNAK) {
+            return self.keep_unscheduled(common, index, header);
         }
         if self.store.messages[index].state == State::Receiving && common.caps().has(Caps::SNAK) {
             return self.take_data(common, index, header);
@@ -195,8 +196,9 @@ impl<K: Kept> Receiver<K> {
         message.state = state;
         // A message that is given up is not ended by its number.
         message.named = true;
+        self.store.end_keeping(index);
         if !common.has(Bug::SilentAbort) {
-            let kept = message.kept.take();
+            let kept = self.store.messages[index].kept.take();
             let id = IncomingId(self.store.messages.key(index));
             let from = NodeId(header.src);
             common.raise(Event::Aborted(id, from, kept));

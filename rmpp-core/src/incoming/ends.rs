@@ -30,8 +30,9 @@ impl<K: Kept> Receiver<K> {
         }
         let short = message.shape(common.config()).is_short();
         if landing == Landing::Later && message.state == State::Held {
-            (message.named, message.in_vain) = (true, true);
+            message.named = true;
             message.kept = Some(kept);
+            self.store.begin_keeping(index, common.config());
             if common.caps().has(Caps::HOLD) {
                 self.store.reply(common, index, Kind::Gch);
             }
@@ -48,10 +49,11 @@ impl<K: Kept> Receiver<K> {
         };
         message.state = state;
         message.kept = Some(kept);
+        self.store.end_keeping(index);
         match action {
             Action::Grant => self.first_grant(common, index),
             Action::Drop => {
-                message.kept = None;
+                self.store.messages[index].kept = None;
                 self.finish(common, index, Kind::MsgDrop);
             }
             _ => {
@@ -167,6 +169,7 @@ impl<K: Kept> Receiver<K> {
                     .give_back(message.granted(), self.store.from.granted(peer));
             }
             unfinished.push((IncomingId(self.store.messages.key(index)), kept));
+            self.store.end_keeping(index);
             self.store.at.remove(peer, msg_id);
             self.store.messages.remove(index);
         }

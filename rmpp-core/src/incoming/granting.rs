@@ -151,13 +151,16 @@ impl Granting {
             if common.has(Bug::ShiftNak) {
                 bits.advance(1);
             }
-            message.lost_to = 0;
-            if !bits.is_empty() {
+            // Else the sender has obeyed the last NAK, or will: probes that waited together must not
+            // have the same data sent again each.
+            let is_known = message.nak == 0 || message.fresh > 0 || common.has(Bug::NakOnOldData);
+            if !bits.is_empty() && (is_known || message.lost_to > message.asked_to) {
                 message.nak = message.nak.wrapping_add(1);
-                message.fresh = 0;
+                (message.fresh, message.asked_to) = (0, message.lost_to);
                 common.counts().naks += 1;
                 self.grants.lose(bits.count());
             }
+            message.lost_to = 0;
             let info2 = match common.caps().has(Caps::SNAK) {
                 true => message.nak,
                 false => message.attempt,

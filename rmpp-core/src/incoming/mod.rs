@@ -52,6 +52,8 @@ struct Store<K: Kept> {
     /// A short message that came in order. It is announced, but not entered: most likely it lands
     /// at once and leaves nothing behind.
     fresh: Option<Fresh>,
+    /// How many held messages keep their unscheduled data (rule U).
+    keeping: u32,
     from: FromPeers,
 }
 
@@ -84,6 +86,8 @@ struct Incoming<In> {
     named: bool,
     /// True if data of it may have come too early, and was dropped (rule U).
     in_vain: bool,
+    /// True if it is held, and keeps its unscheduled data (rule U).
+    keeps: bool,
     /// Which list it is in.
     listed: Listed,
     /// The packets that have come, from `expected` on (rule R).
@@ -94,6 +98,8 @@ struct Incoming<In> {
     fresh: u32,
     /// All missing packets up to this one are lost, and no NAK names them yet; 0: none.
     lost_to: u32,
+    /// The last NAK names all missing packets up to this one.
+    asked_to: u32,
     /// True if it counts among the messages being received (rule G).
     is_counted: bool,
     /// True if a CTS waits to be made.
@@ -136,6 +142,7 @@ impl<K: Kept> Receiver<K> {
                 at: Table::new(),
                 done: List::EMPTY,
                 fresh: None,
+                keeping: 0,
                 from: FromPeers::new(config.nodes),
             },
             kept: PhantomData,

@@ -5,12 +5,15 @@ use super::{Incoming, Listed, Store};
 use crate::bits::{Bits, WINDOW};
 use crate::caps::Caps;
 use crate::common::{Common, Kept};
-use crate::config::Bug;
+use crate::config::{Bug, Config};
 use crate::error::{Dropped, Heard};
 use crate::event::Event;
 use crate::ids::IncomingId;
 use crate::list::List;
 use crate::packet::{Header, Kind};
+
+/// So many held messages keep their unscheduled data: 8 MiB.
+const MOST_KEEPING: u32 = 128;
 
 impl<K: Kept> Store<K> {
     /// The state of the message a packet belongs to, if there is any.
@@ -77,8 +80,31 @@ impl<K: Kept> Store<K> {
         self.messages[index].listed = Listed::Nowhere;
     }
 
+    /// A held message keeps its unscheduled data from now on, unless too many do.
+    // Rule U.
+    pub(super) fn begin_keeping(&mut self, index: u32, config: &Config) {
+        let message = &mut self.messages[index];
+        if message.keeps {
+            return;
+        }
+        let end = config.unscheduled_of(message.shape(config));
+        if end > 0 && self.keeping < MOST_KEEPING {
+            (message.keeps, message.limit) = (true, end);
+            self.keeping += 1;
+        } else {
+            message.in_vain = true;
+        }
+    }
+
+    /// A message is held no longer.
+    pub(super) fn end_keeping(&mut self, index: u32) {
+        let keeps = core::mem::take(&mut self.messages[index].keeps);
+        self.keeping -= u32::from(keeps);
+    }
+
     pub(super) fn forget(&mut self, index: u32) {
         self.unlist(index);
+        self.end_keeping(index);
         let Incoming { from, msg_id, .. } = self.messages[index];
         self.at.remove(from, msg_id);
         self.messages.remove(index);

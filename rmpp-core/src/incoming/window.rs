@@ -60,9 +60,10 @@ impl<K: Kept> Receiver<K> {
         self.granting.queue_cts(&mut self.store.messages, index);
     }
 
-    /// Unscheduled data of a message whose turn has not come: kept with its first packet.
-    // Rule O.
-    pub(super) fn keep_early_data(
+    /// Unscheduled data of a message whose turn has not come, or that is held: kept with its first
+    /// packet.
+    // Rule O. Rule U.
+    pub(super) fn keep_unscheduled(
         &mut self,
         common: &mut Common<K>,
         index: u32,

@@ -497,6 +497,39 @@ fn rule_r_a_lost_tail_is_found_by_a_probe() {
     assert!(matches!(wire.events[0][..], [Event::Sent(..)]));
 }
 
+/// As when the receiver had no core for a while: it answers each probe, but asks once.
+#[test]
+fn rule_r_probes_that_waited_together_bring_missing_data_once() {
+    let (mut wire, data) = granted();
+    wire.give_all(&data[..40]);
+    let mut probes = Vec::new();
+    for _ in 0..10 {
+        wire.now = wire.now.plus(2000 * MS);
+        wire.timeouts();
+        probes.extend(wire.take_all(0));
+    }
+    assert_eq!(seqs(&probes), [50; 10]);
+    let mut answers = Vec::new();
+    for probe in &probes {
+        wire.give(probe).expect("the last packet");
+        answers.extend(wire.take(1));
+    }
+    assert_eq!(answers.len(), 10);
+    let mut again = Vec::new();
+    for answer in &answers {
+        wire.give(answer).expect("a NAK");
+        again.extend(wire.take_all(0));
+    }
+    assert_eq!(seqs(&again), (41..50).collect::<Vec<_>>());
+    // What the sender does not get is asked for again.
+    wire.now = wire.now.plus(2000 * MS);
+    wire.timeouts();
+    let probe = wire.take_all(0);
+    wire.give_all(&probe);
+    wire.run();
+    assert!(matches!(wire.events[0][..], [Event::Sent(..)]));
+}
+
 #[test]
 fn rule_t_data_that_never_gets_through_is_sent_more_and_more_seldom() {
     let mut config = with("fast,-unsched");

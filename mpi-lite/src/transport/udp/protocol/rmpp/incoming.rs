@@ -39,7 +39,7 @@ pub(super) enum News {
 /// Where the bytes of a message go: what the core keeps with it.
 #[derive(Debug)]
 pub(super) enum Destination {
-    /// Not landed; the body bytes of the first packet.
+    /// Not landed; the body, as far as it is here.
     Held(Vec<u8>),
     /// Its turn has not come; the message from its envelope on, as far as it is here.
     Early(Vec<u8>),
@@ -50,14 +50,17 @@ impl Destination {
     pub(super) fn write(&mut self, offset: usize, bytes: &[u8]) {
         match self {
             Self::Into(area) => area.write(offset, bytes),
-            Self::Early(kept) => {
-                let end = ENVELOPE_BYTES + offset + bytes.len();
-                if kept.len() < end {
-                    kept.resize(end, 0);
-                }
-                kept[end - bytes.len()..end].copy_from_slice(bytes);
-            }
-            Self::Held(_) => unreachable!("a message that is held is sent no more of"),
+            Self::Early(kept) => put(kept, ENVELOPE_BYTES + offset, bytes),
+            Self::Held(kept) => put(kept, offset, bytes),
         }
     }
+}
+
+/// Writes `bytes` from `offset` on, behind a gap if need be.
+fn put(kept: &mut Vec<u8>, offset: usize, bytes: &[u8]) {
+    let end = offset + bytes.len();
+    if kept.len() < end {
+        kept.resize(end, 0);
+    }
+    kept[offset..end].copy_from_slice(bytes);
 }
