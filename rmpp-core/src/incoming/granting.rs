@@ -151,8 +151,8 @@ impl Granting {
             if common.has(Bug::ShiftNak) {
                 bits.advance(1);
             }
-            // Else the sender has obeyed the last NAK, or will: probes that waited together must not
-            // have the same data sent again each.
+            // Else the sender has obeyed the last NAK, or will: probes that waited together must
+            // not each have the same data sent again.
             let is_known = message.nak == 0 || message.fresh > 0 || common.has(Bug::NakOnOldData);
             if !bits.is_empty() && (is_known || message.lost_to > message.asked_to) {
                 message.nak = message.nak.wrapping_add(1);

@@ -8,7 +8,7 @@
 
 #define LONG (8 << 20)
 
-static int one[64];
+static int one[64], counts[] = {1, 1}, places[] = {0, 1};
 static char *many;
 
 /* The calls of these programs, with the arguments that matter. */
@@ -449,9 +449,7 @@ static void ibarrier_twice(void)
     MPI_Wait(&first, MPI_STATUS_IGNORE);
 }
 
-/* Blocks of any lengths go by messages, also on one host; other operations see the error there. */
-static const int counts[] = {1, 1}, places[] = {0, 1};
-
+/* These go by messages on one host too; other operations see the error there. */
 static void wrong_root(void)
 {
     MPI_Gatherv(&rank, 1, MPI_INT, one, counts, places, MPI_INT, rank, MPI_COMM_WORLD);
