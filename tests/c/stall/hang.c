@@ -449,7 +449,6 @@ static void ibarrier_twice(void)
     MPI_Wait(&first, MPI_STATUS_IGNORE);
 }
 
-/* These go by messages on one host too; other operations see the error there. */
 static void wrong_root(void)
 {
     MPI_Gatherv(&rank, 1, MPI_INT, one, counts, places, MPI_INT, rank, MPI_COMM_WORLD);
