@@ -2,6 +2,7 @@
 //!
 //! `docs/settings.md` is generated from this table; a test keeps the two equal.
 
+mod limits;
 mod network;
 
 use std::fmt::{self, Write as _};
@@ -10,6 +11,7 @@ use std::path::PathBuf;
 use rmpp_core::Caps;
 use serde::{Deserialize, Serialize};
 
+pub use limits::Limits;
 pub use network::{Network, Share};
 
 macro_rules! settings {
@@ -80,6 +82,7 @@ macro_rules! settings {
     (@show net $value:expr) => {
         Value::Text($value.map_or_else(String::new, |network| network.to_string()))
     };
+    (@show limits $value:expr) => { Value::Text($value.to_string()) };
     (@show profile $value:expr) => { Value::Text($value.to_string()) };
     (@show path $value:expr) => {
         Value::Text($value.as_ref().map_or_else(String::new, |it| it.display().to_string()))
@@ -273,6 +276,11 @@ settings! {
     /// still has: active ones, and persistent ones that were not freed. A short send that completes
     /// at once keeps no request and is not counted.
     check: switch as bool = false => "off", "MPILITE_CHECK";
+    /// Up to how many bytes collectives by messages take the first of two algorithms, such as
+    /// `bcast-tree=65536,alltoall-hops=0`; the same for all ranks. There are `gather-tree`,
+    /// `allgather-doubling`, `allreduce-whole`, `bcast-tree`, `reduce-tree` and `alltoall-hops`.
+    limits: limits as Limits = Limits::MEASURED => "those that `make tune` has measured",
+        "MPILITE_LIMITS";
     /// Milliseconds between the looks of the thread that acknowledges messages while the program
     /// computes; at least 0.3 for each rank on a core.
     tick_ms: number as u64 = 10, "MPILITE_TICK_MS";
@@ -362,6 +370,11 @@ fn ports(variable: &str, text: &str) -> Result<PortRange, String> {
 fn net(variable: &str, text: &str) -> Result<Network, String> {
     let network = text.parse();
     network.map_err(|error| format!("{variable}={:?}: {error}", text.trim()))
+}
+
+fn limits(variable: &str, text: &str) -> Result<Limits, String> {
+    let limits = text.parse();
+    limits.map_err(|error| format!("{variable}={:?}: {error}", text.trim()))
 }
 
 fn profile(variable: &str, text: &str) -> Result<Caps, String> {

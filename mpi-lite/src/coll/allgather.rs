@@ -73,10 +73,7 @@ impl Collective for Allgather {
     async fn by_messages<P: Everyone>(&self, peers: &P) -> Result<()> {
         let places = parts(&self.receive, peers.all());
         self.send.keep(&places[peers.here()])?;
-        match (
-            choose::spread(self.receive.bytes()?, peers.all()),
-            peers.nodes(),
-        ) {
+        match (choose::spread(peers, self.receive.bytes()?), peers.nodes()) {
             (Spread::Ring, _) => around(peers, &places).await,
             (Spread::Doubling, Some(nodes)) => Box::pin(by_leaders(peers, nodes, &places)).await,
             (Spread::Doubling, None) => doubling(peers, &places).await,
@@ -178,7 +175,7 @@ async fn by_leaders(peers: &impl Everyone, nodes: &Nodes, places: &[Buffer]) -> 
 async fn swap(leaders: &impl Peers, nodes: &Nodes, of_nodes: &[Buffer]) -> Result<()> {
     let block = of_nodes[leaders.here()].bytes()?;
     match nodes.each() {
-        Some(_) if choose::spread(block, leaders.all()) == Spread::Doubling => {
+        Some(_) if choose::spread(leaders, block) == Spread::Doubling => {
             doubling(leaders, of_nodes).await
         }
         _ => ring(leaders, of_nodes).await,

@@ -98,7 +98,7 @@ impl Collective for Allreduce {
         };
         keep(own, receive)?;
         // Boxed, so that the future of processes that are equally near stays small.
-        match (choose::allreduce(own, op, peers.all())?, nodes.each()) {
+        match (choose::allreduce(peers, own, op)?, nodes.each()) {
             (Reduction::Ring, Some(_)) => Box::pin(in_columns(peers, nodes, receive, op)).await,
             _ => Box::pin(by_leaders(peers, nodes, receive, op)).await,
         }
@@ -107,7 +107,7 @@ impl Collective for Allreduce {
 
 /// Reduces the elements of all, as of processes that are equally near.
 async fn reduce_all(peers: &impl Peers, own: &Buffer, receive: &Buffer, op: &Op) -> Result<()> {
-    match choose::allreduce(own, op, peers.all())? {
+    match choose::allreduce(peers, own, op)? {
         Reduction::Ring => {
             keep(own, receive)?;
             ring(peers, receive, op).await

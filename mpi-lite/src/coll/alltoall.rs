@@ -82,7 +82,7 @@ impl Collective for Alltoall {
         if let Some(nodes) = choose::nodes_to_exchange(peers, bytes) {
             return Box::pin(by_leaders(peers, nodes, &blocks, &places)).await;
         }
-        match (choose::exchange(bytes, peers.all()), &self.send) {
+        match (choose::exchange(peers, bytes), &self.send) {
             (Exchange::Hops, _) => hops(peers, &blocks, &places).await,
             (_, Input::Buffer(_)) => pairwise(peers, &blocks, &places).await,
             (_, Input::InPlace) => in_place(peers, &places).await,

@@ -93,7 +93,7 @@ async fn by_nodes(
 
 /// Sends the root's `buffer` to all by messages, as to processes that are equally near.
 pub(super) async fn broadcast(peers: &impl Peers, buffer: &Buffer, root: usize) -> Result<()> {
-    match choose::broadcast(buffer.bytes()?, peers.all()) {
+    match choose::broadcast(peers, buffer.bytes()?) {
         Broadcast::Parts => in_parts(peers, buffer, root).await,
         Broadcast::Tree => binomial(peers, buffer, root).await,
     }

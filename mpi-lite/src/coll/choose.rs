@@ -1,36 +1,19 @@
 //! Chooses the algorithms: one table. All processes must choose alike, so it depends only on values
 //! that are the same in all of them.
 //!
-//! Small messages: few rounds, because each costs a latency. Large ones: few bytes per link.
-//! The limits are first guesses from the design of the algorithms, to be replaced by measurement.
+//! Small messages: few rounds, because each costs a latency. Large ones: few bytes per link. The
+//! limits between the two are [`Limits`](crate::config::Limits).
 
 use super::near::Near;
 use super::pieces::PIECE_BYTES;
 use super::shared::SHARED_BYTES;
-use crate::comm::{Everyone, Nodes};
+use crate::comm::{Everyone, Nodes, Peers};
 use crate::data::{Buffer, Op};
 use crate::engine::AtSite;
 use crate::error::Result;
 
-/// Up to this many bytes per process, gather and scatter pass packed blocks along a tree; beyond,
-/// the root deals with each process itself, without copies.
-pub(super) const TREE_BLOCK_BYTES: u64 = 4096;
-
-/// Up to this many bytes in all, allgather doubles its blocks in each round; beyond, each block
-/// goes around a ring without copies.
-pub(super) const DOUBLING_BYTES: u64 = 32 * 1024;
-
-/// Up to this many bytes, allreduce exchanges whole vectors; beyond, each process reduces its part
-/// and the parts are gathered.
-pub(super) const WHOLE_VECTOR_BYTES: u64 = 16 * 1024;
-
-/// From this many bytes on, bcast scatters the message and gathers the parts on a ring.
-pub(super) const BCAST_TREE_BYTES: u64 = 64 * 1024;
-
-/// Up to this many bytes per block, alltoall by messages sends several blocks in one message;
-/// beyond, each goes straight to its process, since a block in hops goes ⌈log2 n⌉ / 2 times over
-/// the wire (docs/decisions/0037).
-pub(super) const HOPS_BLOCK_BYTES: u64 = 1024;
+/// Bytes of a piece of a chain: data that a sender need not be asked for.
+pub(super) const CHAIN_BYTES: u64 = 64 * 1024;
 
 /// Up to this many bytes that the leader of a node holds for all processes there, it sends them to
 /// the leader of each other node in one message.
@@ -151,7 +134,9 @@ pub(super) fn nodes_to_exchange(peers: &impl Everyone, block: u64) -> Option<&No
         let pairs = peers.all() as u64 * nodes.most() as u64;
         block.saturating_mul(pairs)
     };
-    let nodes = peers.nodes().filter(|_| block <= HOPS_BLOCK_BYTES);
+    let nodes = peers
+        .nodes()
+        .filter(|_| block <= peers.limits().alltoall_hops);
     nodes.filter(|nodes| of_leader(nodes) <= LEADER_BYTES)
 }
 
@@ -201,48 +186,61 @@ pub(super) enum Broadcast {
 }
 
 /// Chooses for gather and scatter with `block` bytes per process.
-pub(super) fn rooted(block: u64, size: usize) -> Rooted {
-    if size > 2 && block <= TREE_BLOCK_BYTES {
-        Rooted::Tree
-    } else {
-        Rooted::Direct
+pub(super) fn rooted(peers: &impl Peers, block: u64) -> Rooted {
+    match peers.all() > 2 && block <= peers.limits().gather_tree {
+        true => Rooted::Tree,
+        false => Rooted::Direct,
     }
 }
 
 /// Chooses for alltoall with `block` bytes per pair of processes.
-pub(super) fn exchange(block: u64, size: usize) -> Exchange {
-    match size > 3 && block <= HOPS_BLOCK_BYTES {
+pub(super) fn exchange(peers: &impl Peers, block: u64) -> Exchange {
+    match peers.all() > 3 && block <= peers.limits().alltoall_hops {
         true => Exchange::Hops,
         false => Exchange::Pairwise,
     }
 }
 
 /// Chooses for allgather with `block` bytes per process.
-pub(super) fn spread(block: u64, size: usize) -> Spread {
-    match block.saturating_mul(size as u64) <= DOUBLING_BYTES {
+pub(super) fn spread(peers: &impl Peers, block: u64) -> Spread {
+    match block.saturating_mul(peers.all() as u64) <= peers.limits().allgather_doubling {
         true => Spread::Doubling,
         false => Spread::Ring,
     }
 }
 
 /// Chooses for allreduce of the elements of `own`.
-pub(super) fn allreduce(own: &Buffer, op: &Op, size: usize) -> Result<Reduction> {
-    let vector = (own.count(), own.bytes()?, op.is_commutative());
-    Ok(reduction(vector, size))
+pub(super) fn allreduce(peers: &impl Peers, own: &Buffer, op: &Op) -> Result<Reduction> {
+    let (count, size) = (own.count(), peers.all());
+    let is_divisible = op.is_commutative() && size > 2 && count >= size as u64;
+    Ok(
+        match is_divisible && own.bytes()? > peers.limits().allreduce_whole {
+            true => Reduction::Ring,
+            false => Reduction::Doubling,
+        },
+    )
 }
 
-/// Chooses for allreduce of `count` elements in `bytes` bytes.
-fn reduction((count, bytes, commutative): (u64, u64, bool), size: usize) -> Reduction {
-    let divisible = commutative && size > 2 && count >= size as u64;
-    match divisible && bytes > WHOLE_VECTOR_BYTES {
-        true => Reduction::Ring,
-        false => Reduction::Doubling,
+/// How reduce collects its operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Collection {
+    /// Whole, along a binomial tree.
+    Tree,
+    /// In pieces, along a chain.
+    Chain,
+}
+
+/// Chooses for reduce of `bytes` bytes.
+pub(super) fn collection(peers: &impl Peers, bytes: u64) -> Collection {
+    match peers.all() > 2 && bytes > peers.limits().reduce_tree {
+        true => Collection::Chain,
+        false => Collection::Tree,
     }
 }
 
 /// Chooses for bcast of `bytes` bytes.
-pub(super) fn broadcast(bytes: u64, size: usize) -> Broadcast {
-    match size > 3 && bytes >= BCAST_TREE_BYTES {
+pub(super) fn broadcast(peers: &impl Peers, bytes: u64) -> Broadcast {
+    match peers.all() > 3 && bytes > peers.limits().bcast_tree {
         true => Broadcast::Parts,
         false => Broadcast::Tree,
     }
@@ -250,13 +248,92 @@ pub(super) fn broadcast(bytes: u64, size: usize) -> Broadcast {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+    use crate::config::Limits;
+    use crate::data::{Basic, UserOp};
+
+    /// So many processes, that only choose.
+    struct Many(usize, Limits);
+
+    impl Peers for Many {
+        fn here(&self) -> usize {
+            0
+        }
+
+        fn all(&self) -> usize {
+            self.0
+        }
+
+        fn limits(&self) -> Limits {
+            self.1
+        }
+
+        async fn send(&self, _: usize, _: &Buffer) -> Result<()> {
+            unreachable!("they only choose")
+        }
+
+        async fn receive(&self, _: usize, _: &Buffer) -> Result<()> {
+            unreachable!("they only choose")
+        }
+
+        async fn exchange(&self, _: (usize, &Buffer), _: (usize, &Buffer)) -> Result<()> {
+            unreachable!("they only choose")
+        }
+
+        async fn exchange_all(&self, _: &[(usize, Buffer)], _: &[(usize, Buffer)]) -> Result<()> {
+            unreachable!("they only choose")
+        }
+    }
+
+    fn doubles(bytes: u64) -> Buffer {
+        let bytes = usize::try_from(bytes).unwrap();
+        let all = Buffer::zeroed(bytes).unwrap();
+        Buffer::at(all.origin(), bytes as u64 / 8, Basic::Double.into())
+    }
+
+    /// What is chosen for up to 32 processes and 16 MiB.
+    fn choices(limits: Limits, op: &Op) -> BTreeSet<String> {
+        let sizes =
+            (2..=32).flat_map(|all| (3..=24).map(move |bits| (Many(all, limits), 1 << bits)));
+        let each = sizes.flat_map(|(peers, bytes)| {
+            let reduction = allreduce(&peers, &doubles(bytes), op).unwrap();
+            [
+                format!("rooted {:?}", rooted(&peers, bytes)),
+                format!("allgather {:?}", spread(&peers, bytes)),
+                format!("allreduce {reduction:?}"),
+                format!("bcast {:?}", broadcast(&peers, bytes)),
+                format!("reduce {:?}", collection(&peers, bytes)),
+                format!("alltoall {:?}", exchange(&peers, bytes)),
+            ]
+        });
+        each.collect()
+    }
+
+    /// Two ways for each of six limits.
+    #[test]
+    fn each_limit_of_the_table_lies_between_sizes_that_occur() {
+        assert_eq!(choices(Limits::MEASURED, &Op::Sum).len(), 12);
+    }
+
+    #[test]
+    fn a_limit_beyond_all_sizes_leaves_the_first_way() {
+        let names = Limits::NAMES.iter();
+        let text: Vec<_> = names.map(|name| format!("{name}={}", u64::MAX)).collect();
+        let all = choices(text.join(",").parse().unwrap(), &Op::Sum);
+        let first = ["rooted Tree", "allgather Doubling", "allreduce Doubling"];
+        let second = ["bcast Tree", "reduce Tree", "alltoall Hops"];
+        // Few processes deal with each other directly, whatever the limit.
+        let direct = ["rooted Direct", "alltoall Pairwise"];
+        let expected = first.iter().chain(&second).chain(&direct);
+        assert_eq!(all, expected.map(|it| (*it).to_owned()).collect());
+    }
 
     #[test]
     fn an_operator_that_does_not_commute_keeps_its_order() {
-        let choice = |vector| reduction(vector, 8);
-        assert_eq!(choice((1 << 20, 8 << 20, false)), Reduction::Doubling);
-        assert_eq!(choice((1 << 20, 8 << 20, true)), Reduction::Ring);
-        assert_eq!(choice((4, 1 << 20, true)), Reduction::Doubling);
+        let last = Op::User(UserOp::on_slices(|_, _, _, _| (), false));
+        let all = choices(Limits::MEASURED, &last);
+        assert!(!all.contains("allreduce Ring") && all.contains("allreduce Doubling"));
     }
 }

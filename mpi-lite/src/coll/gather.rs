@@ -80,7 +80,7 @@ impl Collective for Gather {
         let root = self.root as usize;
         let (own, places) = self.at(peers.here(), peers.all())?;
         let places = places.as_deref();
-        match (choose::rooted(own.bytes()?, peers.all()), peers.nodes()) {
+        match (choose::rooted(peers, own.bytes()?), peers.nodes()) {
             (Rooted::Tree, Some(nodes)) => {
                 Box::pin(by_nodes(peers, nodes, &own, places, root)).await
             }
@@ -173,7 +173,7 @@ pub(super) async fn collect(
     places: Option<&[Buffer]>,
     root: usize,
 ) -> Result<()> {
-    match choose::rooted(own.bytes()?, peers.all()) {
+    match choose::rooted(peers, own.bytes()?) {
         Rooted::Tree => tree(peers, own, places, root).await,
         Rooted::Direct => direct(peers, own, places, root).await,
     }

@@ -2,7 +2,7 @@
 
 use super::between::{Role, given};
 use super::buffers::{Given, Input, SEND_IN_PLACE, at_root, check_counts};
-use super::choose::{self, Meeting};
+use super::choose::{self, CHAIN_BYTES, Collection, Meeting};
 use super::collective::Collective;
 use super::levels::Levels;
 use super::near::Near;
@@ -176,10 +176,10 @@ pub(super) async fn to_root<'a>(
         return Ok(None);
     }
     if op.is_commutative() || root == 0 {
-        return binomial(peers, own, place, (op, root)).await;
+        return in_order(peers, own, place, (op, root)).await;
     }
-    // Rank order needs the tree at rank 0; the result then goes to the root.
-    let result = binomial(peers, own, None, (op, 0)).await?;
+    // Rank order begins at rank 0; the result then goes to the root.
+    let result = in_order(peers, own, None, (op, 0)).await?;
     if peers.here() == root {
         let result = Partial::room(own)?;
         peers.receive(0, result.buffer()).await?;
@@ -217,6 +217,57 @@ pub(super) async fn swap_results<P: Peers>(
         }
         None => Ok(()),
     }
+}
+
+/// Reduces in the order of the distance from `root`.
+async fn in_order<'a>(
+    peers: &impl Peers,
+    own: &Buffer,
+    place: Option<&'a Buffer>,
+    (op, root): (&Op, usize),
+) -> Result<Option<Partial<'a>>> {
+    match choose::collection(peers, own.bytes()?) {
+        Collection::Tree => binomial(peers, own, place, (op, root)).await,
+        Collection::Chain => chain(peers, own, place, (op, root)).await,
+    }
+}
+
+/// A chain down to `root`, in pieces: a process adds its elements to what comes from the one above,
+/// and passes that on while the next piece is on its way.
+pub(super) async fn chain<'a>(
+    peers: &impl Peers,
+    own: &Buffer,
+    place: Option<&'a Buffer>,
+    (op, root): (&Op, usize),
+) -> Result<Option<Partial<'a>>> {
+    let size = peers.all();
+    let distance = (peers.here() + size - root) % size;
+    let result = match place {
+        Some(place) => Partial::begin(own, place)?,
+        None => Partial::copy_of(own)?,
+    };
+    let each = (CHAIN_BYTES / own.datatype().size().max(1)).max(1);
+    let room = Partial::room(&own.part(0, each.min(own.count())))?;
+    let mut first = 0;
+    while first < own.count() {
+        let count = each.min(own.count() - first);
+        let here = result.buffer().part(first.cast_signed(), count);
+        if distance + 1 < size {
+            let above = room.buffer().part(0, count);
+            peers.receive((distance + 1 + root) % size, &above).await?;
+            if op.is_commutative() {
+                fold(&above, &here, op)?;
+            } else {
+                fold(&here, &above, op)?;
+                here.copy_from(&above)?;
+            }
+        }
+        if distance > 0 {
+            peers.send((distance - 1 + root) % size, &here).await?;
+        }
+        first += count;
+    }
+    Ok((distance == 0).then_some(result))
 }
 
 /// Binomial tree over the distance from `root`: a process collects from those whose distance has

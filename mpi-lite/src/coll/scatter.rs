@@ -79,7 +79,7 @@ impl Collective for Scatter {
         let root = self.root as usize;
         let (own, blocks) = self.at(peers.here(), peers.all())?;
         let blocks = blocks.as_deref();
-        match (choose::rooted(own.bytes()?, peers.all()), peers.nodes()) {
+        match (choose::rooted(peers, own.bytes()?), peers.nodes()) {
             (Rooted::Tree, Some(nodes)) => {
                 Box::pin(by_nodes(peers, nodes, &own, blocks, root)).await
             }
@@ -171,7 +171,7 @@ pub(super) async fn hand_out(
     blocks: Option<&[Buffer]>,
     root: usize,
 ) -> Result<()> {
-    match choose::rooted(own.bytes()?, peers.all()) {
+    match choose::rooted(peers, own.bytes()?) {
         Rooted::Tree => tree(peers, own, blocks, root).await,
         Rooted::Direct => direct(peers, own, blocks, root).await,
     }

@@ -12,6 +12,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use super::buffers::parts;
+use super::choose::CHAIN_BYTES;
 use super::near::Near;
 use super::*;
 use crate::clock::Clock;
@@ -634,6 +635,37 @@ fn a_broadcast_in_parts_sends_each_part_once_to_each_process_but_the_root() {
         });
         assert_eq!(sent.into_inner(), (size - 1) * size, "{size} processes");
     }
+}
+
+/// Three pieces, the last of them short.
+#[test]
+fn a_chain_adds_in_the_order_of_the_ranks_piece_by_piece() {
+    let count = 2 * CHAIN_BYTES as usize / 4 + 7;
+    for size in [1, 2, 3, 5, 8] {
+        strict(size, &|peers| {
+            let own = Room::of(&block(peers.here(), count), &Basic::Int.into());
+            for root in [0, size / 2] {
+                let operands = (&Op::Sum, root);
+                let result = drive(reduce::chain(peers, &own.buffer, None, operands)).unwrap();
+                let result = result.map(|result| result.buffer().pack());
+                let sum = Room::of(&sums(0..size, count), &Basic::Int.into());
+                let expected = (peers.here() == root).then(|| sum.buffer.pack());
+                assert!(result == expected, "{size} processes, root {root}");
+            }
+            let last = user_last();
+            let operands = (&last, 0);
+            let result = drive(reduce::chain(peers, &own.buffer, None, operands)).unwrap();
+            if let Some(result) = result {
+                let last = Room::of(&block(size - 1, count), &Basic::Int.into());
+                assert!(result.buffer().pack() == last.buffer.pack());
+            }
+        });
+    }
+}
+
+/// The right operand: so the last rank's, if the order is right.
+fn user_last() -> Op {
+    Op::User(UserOp::on_slices(|_, _, _, _| (), false))
 }
 
 /// Sum of the ranks' blocks, element by element.

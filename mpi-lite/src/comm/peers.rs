@@ -10,6 +10,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use super::{Call, Communicator, Nodes, Sides, TaskPeers};
+use crate::config::Limits;
 use crate::data::Buffer;
 use crate::engine::{AtSite, Calls};
 use crate::error::{Cause, Error, Result};
@@ -45,6 +46,11 @@ pub trait Peers: Sync {
         sends: &[(usize, Buffer)],
         receives: &[(usize, Buffer)],
     ) -> impl Future<Output = Result<()>> + Send;
+
+    /// Up to which sizes they take which algorithm: the same for all.
+    fn limits(&self) -> Limits {
+        Limits::MEASURED
+    }
 
     /// The site where they meet without messages, if they do. A process that comes to an epoch
     /// stays until it is over: the future that does so blocks.
@@ -292,6 +298,10 @@ impl Peers for Participant<'_> {
             Some(part) => part.ranks.len(),
             None => self.communicator().group().size() as usize,
         }
+    }
+
+    fn limits(&self) -> Limits {
+        self.communicator().engine().limits()
     }
 
     fn at_site(&self) -> Option<AtSite<'_>> {
