@@ -13,7 +13,7 @@ RANKS  ?= 4
 
 # The steps of a target run in their order; cargo is parallel in itself.
 .NOTPARALLEL:
-.PHONY: demo test test-transports test-schedulers install install-built check-prefix uninstall stage build prerequisites bench compare plots laboratory check soak fuzz mutants miri tsan doc clean
+.PHONY: demo test test-transports test-schedulers install install-built check-prefix uninstall stage build prerequisites bench compare tune plots laboratory check soak fuzz mutants miri tsan doc clean
 
 # Builds everything, compiles two C programs with our mpicc, runs them with our mpirun.
 demo: stage
@@ -95,6 +95,12 @@ bench: stage
 compare: stage
 	COMPARE="$(COMPARE)" ONLY="$(ONLY)" BEFORE="$(BEFORE)" MPILITE_PREFIX="$(STAGE)" \
 	  $(CARGO) run --release --package mpi-lite-benches --bin compare
+
+# Measures, in five minutes, up to which size which algorithm of a collective by messages is faster on
+# this machine, and writes that to mpi-lite/boot/src/config/limits.table. QUICK=1 takes two minutes.
+tune: stage
+	QUICK="$(QUICK)" MPILITE_PREFIX="$(STAGE)" \
+	  $(CARGO) run --release --package mpi-lite-benches --bin tune
 
 # Draws docs/plots again from the figures that `make compare` kept beside the pictures.
 plots:

@@ -11,7 +11,7 @@ mod speed;
 mod strays;
 mod subject;
 
-pub use node::ways;
+pub use node::{tune, ways};
 pub use speed::alone;
 
 use crate::bench::{Bench, Missing};

@@ -70,7 +70,7 @@ impl Collective for Allreduce {
         if own.count() == 0 {
             return Ok(Some(()));
         }
-        match choose::meeting(near, own.bytes()?, own.datatype().size()) {
+        match choose::meeting_of_all(near, own.bytes()?, own.datatype().size()) {
             Some((Meeting::All, at_site)) => {
                 shared::allreduce_by_all(at_site, Operation::Allreduce, own, receive, &self.op)
                     .map(Some)

@@ -62,7 +62,13 @@ impl Collective for Bcast {
         let (buffer, root) = (&self.buffer, self.root as usize);
         match choose::meeting(near, buffer.bytes()?, 1) {
             Some((Meeting::Pieces, at_site)) => pieces::broadcast(at_site, buffer, root).map(Some),
-            Some((_, at_site)) => shared::broadcast(at_site, buffer, root).map(Some),
+            Some((_, at_site)) => match shared::broadcast(at_site, buffer, root)? {
+                None => Ok(Some(())),
+                Some(first) => {
+                    let here = (buffer.bytes()?, root);
+                    pieces::pass_over(at_site, first, here).map(Some)
+                }
+            },
             None => Ok(None),
         }
     }

@@ -22,9 +22,15 @@ pub(super) const LEADER_BYTES: u64 = 1024 * 1024;
 /// Up to this many processes with cores of their own, each reads what all of them bring.
 pub(super) const ALL_LOOK: usize = 8;
 
+/// Up to this many processes wait for each other in each piece of long data.
+pub(super) const ALL_WAIT: usize = 16;
+
 /// Up to this many bytes per block, processes that share cores exchange blocks in shared memory:
 /// beyond, the copies cost more than the waits that are saved.
 pub(super) const EXCHANGE_BLOCK_BYTES: u64 = 4096;
+
+/// Reduce_scatter goes in pieces if these are at most so many times as many as of equal parts.
+const UNEVEN: u64 = 4;
 
 /// How the processes of a node meet in the memory that they share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,10 +60,32 @@ pub(super) fn meeting<'a>(near: &Near<'a>, bytes: u64, size: u64) -> Met<'a> {
     (near.all() <= ALL_LOOK).then_some((Meeting::All, at_site))
 }
 
+/// Chooses for reduce_scatter of `whole`, of which each process gets so many elements. A piece has
+/// an element of each part at least, and as many of the longest as of the others.
+pub(super) fn scattered<'a>(near: &Near<'a>, whole: &Buffer, counts: &[u64]) -> Result<Met<'a>> {
+    let (bytes, element) = (whole.bytes()?, whole.datatype().size());
+    let all = near.all() as u64;
+    let longest = counts.iter().max().copied().unwrap_or(0);
+    let is_even = longest.saturating_mul(all) <= whole.count().saturating_mul(UNEVEN);
+    let met = meeting_of_all(near, bytes, element.saturating_mul(all));
+    Ok(met.filter(|it| it.0 != Meeting::Pieces || is_even))
+}
+
+/// [`meeting`] of an operation in which each piece is waited for by all that read it from all: many
+/// processes send messages instead.
+#[inline]
+pub(super) fn meeting_of_all<'a>(near: &Near<'a>, bytes: u64, size: u64) -> Met<'a> {
+    meeting(near, bytes, size).filter(|it| it.0 != Meeting::Pieces || near.all() <= ALL_WAIT)
+}
+
 /// Returns pieces if the site has room for them.
 fn in_pieces(at_site: AtSite<'_>, size: u64) -> Met<'_> {
     let has_room = at_site.site().most_bytes() > PIECE_BYTES && size <= PIECE_BYTES as u64;
     has_room.then_some((Meeting::Pieces, at_site))
+}
+
+fn few_in_pieces<'a>(near: &Near<'_>, at_site: AtSite<'a>) -> Met<'a> {
+    in_pieces(at_site, 1).filter(|_| near.all() <= ALL_WAIT)
 }
 
 /// Chooses for barrier.
@@ -84,8 +112,8 @@ pub(super) fn rooted_near<'a>(near: &Near<'a>) -> Option<AtSite<'a>> {
 pub(super) fn spread_near<'a>(near: &Near<'a>, block: u64) -> Met<'a> {
     let at_site = near.at_site()?;
     match at_site.site().is_oversubscribed() {
-        true => by_buffers(at_site, block).or_else(|| in_pieces(at_site, 1)),
-        false => meeting(near, block, 1),
+        true => by_buffers(at_site, block).or_else(|| few_in_pieces(near, at_site)),
+        false => meeting_of_all(near, block, 1),
     }
 }
 
@@ -99,8 +127,8 @@ pub(super) fn spread_unequal_near<'a>(near: &Near<'a>, total: u64) -> Option<AtS
 pub(super) fn exchange_near<'a>(near: &Near<'a>, block: u64) -> Met<'a> {
     let at_site = near.at_site()?;
     match at_site.site().is_oversubscribed() {
-        true => by_buffers(at_site, block).or_else(|| in_pieces(at_site, 1)),
-        false => meeting(near, block.saturating_mul(near.all() as u64), 1),
+        true => by_buffers(at_site, block).or_else(|| few_in_pieces(near, at_site)),
+        false => meeting_of_all(near, block.saturating_mul(near.all() as u64), 1),
     }
 }
 

@@ -80,7 +80,9 @@ fn undefined() -> Error {
 /// Carries out an operation beside the program.
 async fn go_on<C: Collective>(collective: Arc<C>, peers: TaskPeers) -> Result<C::Output> {
     let Some(local) = peers.local_side() else {
-        return collective.by_messages(&peers.participant()).await;
+        let peers = peers.participant();
+        let done = collective.by_messages(&peers).await;
+        return done.map_err(|error| peers.fail(error));
     };
     let (local, remote) = (local.participant(), peers.participant());
     let sides = Sides { local, remote };
@@ -109,7 +111,7 @@ impl Communicator {
         let peers = self.within(collective.call());
         match collective.without_messages(&Near::of(self))? {
             Some(value) => Ok(value),
-            None => drive(collective.by_messages(&peers)),
+            None => drive(collective.by_messages(&peers)).map_err(|error| peers.fail(error)),
         }
     }
 

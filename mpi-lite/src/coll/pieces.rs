@@ -7,12 +7,11 @@
 use super::buffers::{keep, split};
 use super::exchange::look_at_all;
 use super::partial::Partial;
-use super::shared::{self, SHARED_BYTES, check, fold_packed, wait};
+use super::shared::{self, SHARED_BYTES, check, wait};
 use crate::comm::{Call, Operation, length_differs};
 use crate::data::{Buffer, Op};
 use crate::engine::{AtSite, complain};
-use crate::error::{Cause, Result};
-use crate::memory::Span;
+use crate::error::{Cause, Class, Result};
 use crate::node::site::{Epoch, Nonsense, Who};
 
 /// The most bytes of a piece. There is room for as many, and for a head.
@@ -25,16 +24,31 @@ const HEAD_BYTES: usize = size_of::<u64>();
 /// reader only if it is ahead by as many epochs as there are lines, which are never fewer.
 const PIECES_PER_WAKE: usize = 4;
 
+/// What has come of pieces. An error other than that of a wrong length, after which all members are
+/// at the same epoch, leaves this member behind: it comes to no collective of the communicator any
+/// more, and the others learn of it.
+fn ended(at_site: AtSite<'_>, outcome: Result<()>) -> Result<()> {
+    outcome.inspect_err(|error| {
+        if matches!(error.class(), Class::NoMem | Class::Other) {
+            let me = at_site.site().me();
+            at_site.give_up(
+                error,
+                &format!("rank {me} of the communicator gave up: {error}"),
+            );
+        }
+    })
+}
+
 /// Calls `piece` with the first element and the number of elements of each piece of `own`.
-fn each_piece(own: &Buffer, mut piece: impl FnMut(u64, u64) -> Result<()>) -> Result<()> {
+fn each_piece(
+    at_site: AtSite<'_>,
+    own: &Buffer,
+    mut piece: impl FnMut(u64, u64) -> Result<()>,
+) -> Result<()> {
     let each = (PIECE_BYTES as u64 / own.datatype().size().max(1)).max(1);
-    let mut first = 0;
-    while first < own.count() {
-        let count = each.min(own.count() - first);
-        piece(first, count)?;
-        first += count;
-    }
-    Ok(())
+    let mut starts = (0..own.count()).step_by(each as usize);
+    let all = starts.try_for_each(|first| piece(first, each.min(own.count() - first)));
+    ended(at_site, all)
 }
 
 /// Some of the elements of `buffer`, from `first` on.
@@ -45,37 +59,31 @@ fn some(buffer: &Buffer, first: u64, count: u64) -> Buffer {
 /// Broadcast of more than [`SHARED_BYTES`].
 #[inline(never)]
 pub(super) fn broadcast(at_site: AtSite<'_>, buffer: &Buffer, root: usize) -> Result<()> {
-    let stretch = buffer.as_bytes();
-    let is_root = at_site.site().me() == root;
-    let (data, is_copied) = match stretch {
-        Some(data) => (data, false),
-        None if is_root => (Buffer::holding(&buffer.pack())?, true),
-        None => (Buffer::zeroed(buffer.bytes()? as usize)?, true),
+    let outcome = match at_site.site().me() == root {
+        true => give(at_site, buffer, root),
+        false => take(at_site, buffer, root),
     };
-    let span = data.occupied()?;
-    if is_root {
-        return give(at_site, span, root);
-    }
-    take(at_site, span, root)?;
-    if is_copied {
-        buffer.copy_from(&data)?;
-    }
-    Ok(())
+    ended(at_site, outcome)
 }
 
 /// The root's part: it waits for nobody unless it is ahead by all lines.
-fn give(at_site: AtSite<'_>, data: Span, root: usize) -> Result<()> {
-    let pieces = data.len().div_ceil(PIECE_BYTES);
+fn give(at_site: AtSite<'_>, buffer: &Buffer, root: usize) -> Result<()> {
+    let (total, stretch) = (buffer.bytes()? as usize, buffer.contiguous());
+    let pieces = total.div_ceil(PIECE_BYTES);
     for number in 0..pieces {
-        let piece = data.part(number * PIECE_BYTES, PIECE_BYTES);
+        let from = number * PIECE_BYTES;
+        let len = PIECE_BYTES.min(total - from);
         let head = if number == 0 { HEAD_BYTES } else { 0 };
         let (epoch, about) = at_site.begin_epoch(Operation::Bcast.about(root, 0))?;
         wait(at_site, about, || epoch.is_free())?;
-        let about = about.with_bytes((head + piece.len()) as u32);
+        let about = about.with_bytes((head + len) as u32);
         epoch.bring(about, Who::Others, |bytes| {
             let (first, rest) = bytes.split_at_mut(head);
-            first.copy_from_slice(&(data.len() as u64).to_ne_bytes()[..head]);
-            piece.read_into(rest);
+            first.copy_from_slice(&(total as u64).to_ne_bytes()[..head]);
+            match &stretch {
+                Some(span) => span.part(from, len).read_into(rest),
+                None => buffer.copy_out(from as u64, rest),
+            };
         });
         if (number + 1).is_multiple_of(PIECES_PER_WAKE) || number + 1 == pieces {
             at_site.wake(Who::Others);
@@ -86,42 +94,72 @@ fn give(at_site: AtSite<'_>, data: Span, root: usize) -> Result<()> {
 
 /// The part of the others. If the root has another number of bytes, all of its pieces are passed
 /// over, so that all members stay at the same epoch.
-fn take(at_site: AtSite<'_>, place: Span, root: usize) -> Result<()> {
+fn take(at_site: AtSite<'_>, buffer: &Buffer, root: usize) -> Result<()> {
+    let room = buffer.bytes()?;
     let (mut total, mut done) = (None, 0_u64);
     while total.is_none_or(|total| done < total) {
-        let (epoch, about) = at_site.begin_epoch(Operation::Bcast.about(root, 0))?;
-        wait(at_site, about, || epoch.is_free())?;
-        epoch.bring(about, Who::Nobody, |_| ());
-        epoch.is_to_be_read_for(Who::One(root));
-        at_site.wake(epoch.awaited_by());
-        let theirs = wait(at_site, about, || epoch.has_come(root))?;
-        if theirs.with_bytes(0) != about {
-            check(at_site, (root, theirs), about)?;
-        }
-        let bytes = theirs.bytes() as usize;
+        let (epoch, bytes) = come_for_piece(at_site, root)?;
         let head = if total.is_none() { HEAD_BYTES } else { 0 };
         if head > 0 && bytes as u64 <= SHARED_BYTES {
             // The root has a short message: this is all of it.
-            return differs((bytes as u64, place.len() as u64), root);
+            return differs((bytes as u64, room), root);
         }
-        let all = *total.get_or_insert_with(|| {
-            let mut word = [0; HEAD_BYTES];
-            epoch.copy_part(root, (bytes, 0), &mut word[..]);
-            u64::from_ne_bytes(word)
-        });
+        let all = *total.get_or_insert_with(|| length_in(epoch, root, bytes));
         let piece = all.saturating_sub(done).min(PIECE_BYTES as u64) as usize;
         if bytes != head + piece {
             return Err(complain(Nonsense));
         }
-        if all == place.len() as u64 {
-            epoch.copy_part(root, (bytes, head), place.part(done as usize, piece));
+        if all == room {
+            lay(epoch, (root, bytes, head), (buffer, done as usize, piece));
         }
         done += piece as u64;
     }
-    match done == place.len() as u64 {
+    match done == room {
         true => Ok(()),
-        false => differs((done, place.len() as u64), root),
+        false => differs((done, room), root),
     }
+}
+
+/// Comes to an epoch for a piece of the root. Returns its bytes.
+fn come_for_piece(at_site: AtSite<'_>, root: usize) -> Result<(Epoch<'_>, usize)> {
+    let (epoch, about) = at_site.begin_epoch(Operation::Bcast.about(root, 0))?;
+    wait(at_site, about, || epoch.is_free())?;
+    epoch.bring(about, Who::Nobody, |_| ());
+    epoch.is_to_be_read_for(Who::One(root));
+    at_site.wake(epoch.awaited_by());
+    let theirs = wait(at_site, about, || epoch.has_come(root))?;
+    if theirs.with_bytes(0) != about {
+        check(at_site, (root, theirs), about)?;
+    }
+    match theirs.bytes() as usize {
+        bytes if bytes <= at_site.site().most_bytes() => Ok((epoch, bytes)),
+        _ => Err(complain(Nonsense)),
+    }
+}
+
+/// How many bytes the message has whose first piece has `bytes` bytes.
+fn length_in(epoch: Epoch<'_>, root: usize, bytes: usize) -> u64 {
+    let mut word = [0; HEAD_BYTES];
+    epoch.copy_part(root, (bytes, 0), &mut word[..]);
+    u64::from_ne_bytes(word)
+}
+
+/// The error for a broadcast whose first piece has `bytes` bytes, where this process has room for a
+/// short one. The other pieces are passed over, so that all members stay at the same epoch.
+#[cold]
+pub(super) fn pass_over(
+    at_site: AtSite<'_>,
+    (epoch, bytes): (Epoch<'_>, usize),
+    (room, root): (u64, usize),
+) -> Result<()> {
+    if bytes > at_site.site().most_bytes() {
+        return Err(complain(Nonsense));
+    }
+    let all = length_in(epoch, root, bytes);
+    for _ in 1..all.div_ceil(PIECE_BYTES as u64) {
+        come_for_piece(at_site, root)?;
+    }
+    differs((all, room), root)
 }
 
 /// The error for a broadcast whose root has `len` bytes where this process has room for others.
@@ -143,7 +181,7 @@ pub(super) fn reduce(
     place: Option<&Buffer>,
     (op, root): (&Op, usize),
 ) -> Result<()> {
-    each_piece(own, |first, count| {
+    each_piece(at_site, own, |first, count| {
         let place = place.map(|place| some(place, first, count));
         let own = some(own, first, count);
         shared::reduce(at_site, &own, place.as_ref(), (op, root)).map(drop)
@@ -153,10 +191,9 @@ pub(super) fn reduce(
 /// Allreduce. `own` and `result` may be the same memory.
 #[inline(never)]
 pub(super) fn allreduce(at_site: AtSite<'_>, own: &Buffer, result: &Buffer, op: &Op) -> Result<()> {
-    let is_pair = at_site.site().size() == 2;
-    each_piece(own, |first, count| {
+    each_piece(at_site, own, |first, count| {
         let (own, result) = (some(own, first, count), some(result, first, count));
-        match is_pair || own.bytes()? <= SHARED_BYTES {
+        match own.bytes()? <= SHARED_BYTES {
             true => shared::allreduce_by_all(at_site, Operation::Allreduce, &own, &result, op),
             false => allreduce_in_slices(at_site, &own, &result, op),
         }
@@ -190,27 +227,19 @@ fn reduce_slice(
     (slice, op): (&Buffer, &Op),
 ) -> Result<()> {
     let (me, size) = (at_site.site().me(), at_site.site().size());
-    let len = slice.bytes()? as usize;
     let (epoch, about) = at_site.begin_epoch(kind.about(0, bytes as u64))?;
     wait(at_site, about, || epoch.is_free())?;
     epoch.bring(about, Who::Others, fill);
     epoch.is_to_be_read_for(Who::Others);
     at_site.wake(Who::Others);
-    if len == 0 {
+    if slice.count() == 0 {
         return Ok(());
     }
-    let mut lower = vec![0; len];
-    for rank in (0..size).rev() {
-        if rank != me {
-            let theirs = wait(at_site, about, || epoch.has_come(rank))?;
-            check(at_site, (rank, theirs), about)?;
-        }
-        epoch.copy_part(rank, (bytes, from), &mut lower[..]);
-        match rank + 1 == size {
-            true => _ = slice.unpack(&lower),
-            false => fold_packed(&lower, slice, op)?,
-        }
+    for rank in (0..size).filter(|&rank| rank != me) {
+        let theirs = wait(at_site, about, || epoch.has_come(rank))?;
+        check(at_site, (rank, theirs), about)?;
     }
+    shared::reduce_part(epoch, size, (bytes, from), (slice, op))?;
     epoch.is_complete();
     Ok(())
 }
@@ -228,24 +257,31 @@ pub(super) fn reduce_scatter(
     let (me, size) = (at_site.site().me(), at_site.site().size());
     let element = own.datatype().size().max(1);
     let each = (PIECE_BYTES as u64 / element / size as u64).max(1);
-    let result = Partial::room(place)?;
     let rounds = counts.iter().max().map_or(0, |most| most.div_ceil(each));
-    for first in (0..rounds).map(|round| round * each) {
-        let count = |rank: usize| each.min(counts[rank].saturating_sub(first));
-        let bytes_before = |rank: usize| ((0..rank).map(count).sum::<u64>() * element) as usize;
-        let fill = |bytes: &mut [u8]| {
-            let mut before = 0;
+    let mut starts = (0..rounds).map(|round| round * each);
+    let result = Partial::room(place).and_then(|result| {
+        starts.try_for_each(|first| {
+            // Where the elements of each rank begin in the piece, in bytes.
+            let mut ends = vec![0; size + 1];
             for (rank, &all) in counts.iter().enumerate() {
-                let part = some(own, before + first, count(rank));
-                part.pack_into(&mut bytes[bytes_before(rank)..bytes_before(rank + 1)]);
-                before += all;
+                let count = each.min(all.saturating_sub(first));
+                ends[rank + 1] = ends[rank] + (count * element) as usize;
             }
-        };
-        let piece = (bytes_before(size), bytes_before(me), fill);
-        let slice = some(result.buffer(), first, count(me));
-        reduce_slice(at_site, kind, piece, (&slice, op))?;
-    }
-    result.settle(place)
+            let fill = |bytes: &mut [u8]| {
+                let mut before = 0;
+                for (&all, place) in counts.iter().zip(ends.windows(2)) {
+                    let part = &mut bytes[place[0]..place[1]];
+                    some(own, before + first, part.len() as u64 / element).pack_into(part);
+                    before += all;
+                }
+            };
+            let count = (ends[me + 1] - ends[me]) as u64 / element;
+            let slice = some(result.buffer(), first, count);
+            reduce_slice(at_site, kind, (ends[size], ends[me], fill), (&slice, op))
+        })?;
+        result.settle(place)
+    });
+    ended(at_site, result)
 }
 
 /// Scan or exscan (`kind`).
@@ -256,7 +292,7 @@ pub(super) fn prefix(
     own: &Buffer,
     (result, op): (&Buffer, &Op),
 ) -> Result<()> {
-    each_piece(own, |first, count| {
+    each_piece(at_site, own, |first, count| {
         let (own, result) = (some(own, first, count), some(result, first, count));
         shared::prefix_by_all(at_site, kind, &own, (&result, op))
     })
@@ -271,7 +307,7 @@ pub(super) fn gather(
     places: Option<&[Buffer]>,
     root: usize,
 ) -> Result<()> {
-    each_part(own.bytes()? as usize, PIECE_BYTES, |from, len| {
+    each_part(at_site, own.bytes()? as usize, PIECE_BYTES, |from, len| {
         let about = Operation::Gather.about(root, len as u64);
         let fill = |bytes: &mut [u8]| match places {
             Some(_) => {}
@@ -301,7 +337,7 @@ pub(super) fn scatter(
 ) -> Result<()> {
     let (me, size) = (at_site.site().me(), at_site.site().size());
     let (block, most) = (own.bytes()? as usize, (PIECE_BYTES / size).max(1));
-    each_part(block, most, |from, len| {
+    each_part(at_site, block, most, |from, len| {
         let bytes = size * len;
         let about = Operation::Scatter.about(root, bytes as u64);
         let (epoch, about) = at_site.begin_epoch(about)?;
@@ -362,7 +398,7 @@ fn swap_slices(
 #[inline(never)]
 pub(super) fn allgather(at_site: AtSite<'_>, places: &[Buffer]) -> Result<()> {
     let own = &places[at_site.site().me()];
-    each_part(own.bytes()? as usize, PIECE_BYTES, |from, len| {
+    each_part(at_site, own.bytes()? as usize, PIECE_BYTES, |from, len| {
         let fill = |bytes: &mut [u8]| _ = own.copy_out(from as u64, bytes);
         look_at_all(at_site, Operation::Allgather, (len, fill), |epoch, rank| {
             lay(epoch, (rank, len, 0), (&places[rank], from, len));
@@ -377,9 +413,10 @@ pub(super) fn alltoall(at_site: AtSite<'_>, blocks: &[Buffer], places: &[Buffer]
     let (me, size) = (at_site.site().me(), places.len());
     keep(&blocks[me], &places[me])?;
     let most = (PIECE_BYTES / size).max(1);
-    each_part(blocks[me].bytes()? as usize, most, |from, len| {
+    each_part(at_site, blocks[me].bytes()? as usize, most, |from, len| {
         let fill = |bytes: &mut [u8]| {
-            for (block, part) in blocks.iter().zip(bytes.chunks_exact_mut(len)) {
+            let parts = blocks.iter().zip(bytes.chunks_exact_mut(len.max(1)));
+            for (_, (block, part)) in parts.enumerate().filter(|it| it.0 != me) {
                 block.copy_out(from as u64, part);
             }
         };
@@ -398,12 +435,14 @@ pub(super) fn alltoall(at_site: AtSite<'_>, blocks: &[Buffer], places: &[Buffer]
 /// Calls `part` with where each part of `bytes` bytes begins, and how many it has: one part if
 /// there are no bytes.
 fn each_part(
+    at_site: AtSite<'_>,
     bytes: usize,
     most: usize,
     mut part: impl FnMut(usize, usize) -> Result<()>,
 ) -> Result<()> {
     let mut starts = (0..bytes.max(1)).step_by(most);
-    starts.try_for_each(|from| part(from, most.min(bytes - from)))
+    let all = starts.try_for_each(|from| part(from, most.min(bytes - from)));
+    ended(at_site, all)
 }
 
 /// Copies `len` bytes into a place, from byte `at` on. They begin at `from` of the `bytes` bytes

@@ -242,16 +242,27 @@ pub(super) async fn chain<'a>(
 ) -> Result<Option<Partial<'a>>> {
     let size = peers.all();
     let distance = (peers.here() + size - root) % size;
-    let result = match place {
-        Some(place) => Partial::begin(own, place)?,
-        None => Partial::copy_of(own)?,
+    let result = match (distance, place) {
+        (0, Some(place)) => Some(Partial::begin(own, place)?),
+        (0, None) => Some(Partial::copy_of(own)?),
+        _ => None,
     };
     let each = (CHAIN_BYTES / own.datatype().size().max(1)).max(1);
-    let room = Partial::room(&own.part(0, each.min(own.count())))?;
+    let piece = own.part(0, each.min(own.count()));
+    let (room, sum) = (Partial::room(&piece)?, Partial::room(&piece)?);
     let mut first = 0;
     while first < own.count() {
         let count = each.min(own.count() - first);
-        let here = result.buffer().part(first.cast_signed(), count);
+        let given = own.part(first.cast_signed(), count);
+        let here = match &result {
+            Some(result) => result.buffer().part(first.cast_signed(), count),
+            None if distance + 1 == size => given,
+            None => {
+                let sum = sum.buffer().part(0, count);
+                sum.copy_from(&given)?;
+                sum
+            }
+        };
         if distance + 1 < size {
             let above = room.buffer().part(0, count);
             peers.receive((distance + 1 + root) % size, &above).await?;
@@ -267,7 +278,7 @@ pub(super) async fn chain<'a>(
         }
         first += count;
     }
-    Ok((distance == 0).then_some(result))
+    Ok(result)
 }
 
 /// Binomial tree over the distance from `root`: a process collects from those whose distance has

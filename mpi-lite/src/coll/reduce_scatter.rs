@@ -174,8 +174,7 @@ fn at_site(
     if whole.count() == 0 {
         return Ok(Some(()));
     }
-    let Some((meeting, at_site)) = choose::meeting(near, whole.bytes()?, whole.datatype().size())
-    else {
+    let Some((meeting, at_site)) = choose::scattered(near, &whole, counts)? else {
         return Ok(None);
     };
     if meeting == Meeting::Pieces {

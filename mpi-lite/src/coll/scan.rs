@@ -121,14 +121,13 @@ fn at_site(
     if own.count() == 0 {
         return Ok(Some(()));
     }
-    match choose::meeting(near, own.bytes()?, own.datatype().size()) {
-        Some((Meeting::All, at_site)) => {
-            shared::prefix_by_all(at_site, kind, own, result).map(Some)
-        }
-        Some((Meeting::Last, at_site)) => {
+    match choose::meeting_of_all(near, own.bytes()?, own.datatype().size()) {
+        Some((Meeting::Pieces, at_site)) => pieces::prefix(at_site, kind, own, result).map(Some),
+        // Few processes wait for the lower ones alone, even for a core.
+        Some((Meeting::Last, at_site)) if near.all() > choose::ALL_LOOK => {
             shared::prefix_by_last(at_site, kind, own, result).map(Some)
         }
-        Some((Meeting::Pieces, at_site)) => pieces::prefix(at_site, kind, own, result).map(Some),
+        Some((_, at_site)) => shared::prefix_by_all(at_site, kind, own, result).map(Some),
         None => Ok(None),
     }
 }

@@ -291,10 +291,15 @@ fn check_result(
     check_release(at_site, theirs, mine)
 }
 
-/// Broadcast in which the root brings what all read, and does not wait for them.
+/// Broadcast in which the root brings what all read, and does not wait for them. Returns the epoch
+/// and the bytes of the first piece if the root has long data.
 // Blocking and nonblocking calls are compiled apart, and only blocking ones come here.
 #[inline(always)]
-pub(super) fn broadcast(at_site: AtSite<'_>, buffer: &Buffer, root: usize) -> Result<()> {
+pub(super) fn broadcast<'a>(
+    at_site: AtSite<'a>,
+    buffer: &Buffer,
+    root: usize,
+) -> Result<Option<(Epoch<'a>, usize)>> {
     let room = buffer.bytes()?;
     let (epoch, about) = at_site.begin_epoch(Operation::Bcast.about(root, 0))?;
     wait(at_site, about, || epoch.is_free())?;
@@ -302,7 +307,7 @@ pub(super) fn broadcast(at_site: AtSite<'_>, buffer: &Buffer, root: usize) -> Re
         let about = about.with_bytes(room as u32);
         epoch.bring(about, Who::Others, |bytes| _ = buffer.pack_into(bytes));
         at_site.wake(Who::Others);
-        return Ok(());
+        return Ok(None);
     }
     epoch.bring(about, Who::Nobody, |_| ());
     epoch.is_to_be_read_for(Who::One(root));
@@ -312,6 +317,9 @@ pub(super) fn broadcast(at_site: AtSite<'_>, buffer: &Buffer, root: usize) -> Re
         check(at_site, (root, theirs), about)?;
     }
     let len = u64::from(theirs.bytes());
+    if len > SHARED_BYTES {
+        return Ok(Some((epoch, len as usize)));
+    }
     if len > room {
         return Err(Cause::Truncate { len, room }.into());
     }
@@ -323,7 +331,7 @@ pub(super) fn broadcast(at_site: AtSite<'_>, buffer: &Buffer, root: usize) -> Re
         ));
     }
     take(epoch, (root, theirs.bytes() as usize), buffer);
-    Ok(())
+    Ok(None)
 }
 
 /// Reduction in which all bring elements for the root, and do not wait for it. Returns the result
@@ -404,9 +412,42 @@ fn reduce_all(epoch: Epoch<'_>, size: usize, (result, op): (&Buffer, &Op)) -> Re
     if bytes <= LINE_BYTES && result.datatype().has_no_gaps() {
         return reduce_lines(epoch, (size, bytes), (result, op));
     }
-    take(epoch, (size - 1, bytes), result);
-    for rank in (0..size - 1).rev() {
-        epoch.read(rank, bytes, |brought| fold_packed(brought, result, op))?;
+    reduce_part(epoch, size, (bytes, 0), (result, op))
+}
+
+/// Bytes that are reduced at a time: they and the result of them stay in the nearest cache.
+const CHUNK_BYTES: usize = 8192;
+
+/// Reduces a part of the `bytes` bytes that each member has brought, from `from` on, as much as
+/// `result` has. All must have come. What others may write to is copied before it is used.
+pub(super) fn reduce_part(
+    epoch: Epoch<'_>,
+    size: usize,
+    (bytes, from): (usize, usize),
+    (result, op): (&Buffer, &Op),
+) -> Result<()> {
+    let (len, element) = (result.bytes()? as usize, result.datatype().size() as usize);
+    let mut room = [0; CHUNK_BYTES];
+    if !result.datatype().has_no_gaps() || element > CHUNK_BYTES || element == 0 {
+        let mut lower = vec![0; len];
+        for rank in (0..size).rev() {
+            epoch.copy_part(rank, (bytes, from), &mut lower[..]);
+            match rank + 1 == size {
+                true => _ = result.unpack(&lower),
+                false => fold_packed(&lower, result, op)?,
+            }
+        }
+        return Ok(());
+    }
+    let (whole, most) = (result.occupied()?, CHUNK_BYTES / element * element);
+    for at in (0..len).step_by(most) {
+        let place = whole.part(at, most.min(len - at));
+        let (chunk, count) = (&mut room[..place.len()], (place.len() / element) as u64);
+        epoch.copy_part(size - 1, (bytes, from + at), place);
+        for rank in (0..size - 1).rev() {
+            epoch.copy_part(rank, (bytes, from + at), &mut *chunk);
+            place.update(|inout| op.apply(chunk, inout, count, result.datatype()))?;
+        }
     }
     Ok(())
 }

@@ -523,3 +523,29 @@ fn blocks_that_fit_no_buffer_go_as_messages() {
         }
     });
 }
+
+/// A piece has an element of each rank's part: two of these do not fit it, one does.
+#[test]
+fn elements_of_which_few_fit_a_piece_are_reduced_and_scattered() {
+    let last = Op::User(UserOp::on_slices(|_, _, _, _| (), false));
+    for is_oversubscribed in [false, true] {
+        on_one_node(2, is_oversubscribed, &|world| {
+            let datatype = Datatype::Basic(Basic::Byte).contiguous(40_000).unwrap();
+            let elements = |bytes: &mut [u8], count| {
+                let all = Buffer::of_bytes(bytes);
+                Buffer::at(all.origin(), count, datatype.clone())
+            };
+            let mut given = vec![world.rank() as u8; 80_000];
+            let mut room = vec![9; 40_000];
+            let own = Input::Buffer(elements(&mut given, 2));
+            let place = elements(&mut room, 1);
+            world
+                .run(&reduce_scatter(own, &place, &[1, 1], &last))
+                .unwrap();
+            assert!(
+                room.iter().all(|&byte| byte == 1),
+                "the last rank's elements"
+            );
+        });
+    }
+}

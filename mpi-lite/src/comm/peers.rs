@@ -13,7 +13,7 @@ use super::{Call, Communicator, Nodes, Sides, TaskPeers};
 use crate::config::Limits;
 use crate::data::Buffer;
 use crate::engine::{AtSite, Calls};
-use crate::error::{Cause, Error, Result};
+use crate::error::{Cause, Class, Error, Result};
 
 /// The processes of a communicator, seen from one of them.
 ///
@@ -250,6 +250,15 @@ impl<'a> Participant<'a> {
         named.collect()
     }
 
+    /// What an operation fails with. If no other process can see that, tells them.
+    #[cold]
+    pub(crate) fn fail(&self, error: Error) -> Error {
+        match error.class() {
+            Class::NoMem => self.give_up(error),
+            _ => error,
+        }
+    }
+
     fn give_up(&self, error: Error) -> Error {
         match self.call {
             Driver::Caller(caller) => caller.give_up(error),
@@ -301,7 +310,8 @@ impl Peers for Participant<'_> {
     }
 
     fn limits(&self) -> Limits {
-        self.communicator().engine().limits()
+        let engine = self.communicator().engine();
+        engine.with(|lane| lane.settings().limits)
     }
 
     fn at_site(&self) -> Option<AtSite<'_>> {

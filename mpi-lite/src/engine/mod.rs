@@ -45,7 +45,6 @@ use tasks::Tasks;
 use waiting::{Doorbells, Shared as _, Until, Waiting};
 
 use crate::clock::{Clock, Instant};
-use crate::config::Limits;
 use crate::node::Node;
 
 /// The lane of a process, and how its threads wait for it.
@@ -57,8 +56,6 @@ pub struct Engine {
     looks: u32,
     /// The node, if its ranks share memory.
     node: Option<Arc<Node>>,
-    /// Of collectives.
-    limits: Limits,
 }
 
 impl Engine {
@@ -71,15 +68,9 @@ impl Engine {
         Ok(Arc::new_cyclic(|engine| Self {
             waiting: Waiting::new(doorbells, (clock, policy), Tasks::of(engine)),
             node: lane.node(),
-            limits: lane.settings().limits,
             looks: policy.looks(lane.links().reach_beyond_memory()),
             lane: Lock::new(lane),
         }))
-    }
-
-    /// Up to which sizes collectives take which algorithm.
-    pub(crate) fn limits(&self) -> Limits {
-        self.limits
     }
 
     /// Runs `act` on the lane.

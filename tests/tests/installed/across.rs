@@ -49,7 +49,8 @@ fn check(hosts: usize, each: usize) {
             ("barrier", 1, hosts * rounds(hosts)),
             ("allreduce", 1, hosts * rounds(hosts)),
             ("bcast", 1 << 17, hosts - 1),
-            ("reduce", 1 << 17, hosts - 1),
+            // In pieces of 64 KiB.
+            ("reduce", 1 << 17, 16 * (hosts - 1)),
         ];
         for (operation, count, most) in most {
             let messages = crossing((hosts, each), order, operation, count);

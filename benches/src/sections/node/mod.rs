@@ -10,6 +10,7 @@ mod nearness;
 mod oversubscribed;
 mod start;
 mod threads;
+mod tune;
 mod two_ranks;
 mod ways;
 
@@ -21,6 +22,7 @@ pub(super) use idle::run as idle;
 pub(super) use oversubscribed::run as oversubscribed;
 pub(super) use start::run as start;
 pub(super) use threads::run as threads;
+pub use tune::tune;
 pub(super) use two_ranks::run as two_ranks;
 pub use ways::ways;
 

@@ -51,8 +51,8 @@ limits! {
     /// Allgather of so many bytes in all doubles its blocks in each round; beyond, each block goes
     /// around a ring without copies.
     allgather_doubling: "allgather-doubling";
-    /// Allreduce of so many bytes exchanges whole vectors; beyond, each process reduces its part and
-    /// the parts are gathered.
+    /// Allreduce of so many bytes exchanges whole vectors; beyond, each process reduces its part
+    /// and the parts are gathered.
     allreduce_whole: "allreduce-whole";
     /// Bcast of so many bytes goes whole along a tree; beyond, it is scattered, and its parts are
     /// gathered around a ring.

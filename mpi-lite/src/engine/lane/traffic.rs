@@ -41,11 +41,8 @@ impl Traffic {
     /// Does what deliveries have left to be done: serves ports, sends answers, sets back pressure.
     #[inline(always)]
     pub(crate) fn run_errands(&mut self) {
-        if self.parts.has_errands {
+        if self.parts.has_errands | self.parts.requests.has_landing() {
             self.run_all_errands();
-        }
-        if self.parts.requests.has_landing() {
-            self.note_landings();
         }
     }
 
@@ -64,6 +61,7 @@ impl Traffic {
                 self.links.push_back(is_full);
             }
         }
+        self.note_landings();
     }
 
     fn run_errand(&mut self, errand: Errand) {
