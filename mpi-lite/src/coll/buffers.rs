@@ -33,6 +33,26 @@ impl Input {
         }
     }
 
+    /// The own block of the process of rank `here`: at the root it may be in place, among those of
+    /// `all`.
+    pub(super) fn block(&self, here: usize, all: Option<&[Buffer]>) -> Result<Buffer> {
+        match (self, all) {
+            (Self::InPlace, Some(all)) => Ok(all[here].clone()),
+            _ => self.required().cloned(),
+        }
+    }
+
+    /// The own block, and of the root those of all `size` processes: `first`, and what follows it.
+    pub(super) fn block_and_all(
+        &self,
+        first: Option<&Buffer>,
+        (here, size, root): (usize, usize, i32),
+    ) -> Result<(Buffer, Option<Vec<Buffer>>)> {
+        let all = first.filter(|_| here == root as usize);
+        let all = all.map(|first| parts(first, size));
+        Ok((self.block(here, all.as_deref())?, all))
+    }
+
     /// Returns the buffer. `MPI_IN_PLACE` is an error.
     pub(super) fn required(&self) -> Result<&Buffer> {
         match self {

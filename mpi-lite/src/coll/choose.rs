@@ -75,7 +75,7 @@ pub(super) fn scattered<'a>(near: &Near<'a>, whole: &Buffer, counts: &[u64]) -> 
 /// processes send messages instead.
 #[inline]
 pub(super) fn meeting_of_all<'a>(near: &Near<'a>, bytes: u64, size: u64) -> Met<'a> {
-    meeting(near, bytes, size).filter(|it| it.0 != Meeting::Pieces || near.all() <= ALL_WAIT)
+    unless_many(near, meeting(near, bytes, size))
 }
 
 /// Returns pieces if the site has room for them.
@@ -84,23 +84,21 @@ fn in_pieces(at_site: AtSite<'_>, size: u64) -> Met<'_> {
     has_room.then_some((Meeting::Pieces, at_site))
 }
 
-fn few_in_pieces<'a>(near: &Near<'_>, at_site: AtSite<'a>) -> Met<'a> {
-    in_pieces(at_site, 1).filter(|_| near.all() <= ALL_WAIT)
+/// The same, but no pieces for many processes.
+#[inline]
+fn unless_many<'a>(near: &Near<'_>, met: Met<'a>) -> Met<'a> {
+    met.filter(|it| it.0 != Meeting::Pieces || near.all() <= ALL_WAIT)
 }
 
 /// Chooses for barrier.
 #[inline]
 pub(super) fn barrier<'a>(near: &Near<'a>) -> Met<'a> {
     let at_site = near.at_site()?;
-    let is_oversubscribed = at_site.site().is_oversubscribed();
-    Some((
-        if is_oversubscribed {
-            Meeting::Last
-        } else {
-            Meeting::All
-        },
-        at_site,
-    ))
+    let meeting = match at_site.site().is_oversubscribed() {
+        true => Meeting::Last,
+        false => Meeting::All,
+    };
+    Some((meeting, at_site))
 }
 
 /// Chooses for gather and scatter of blocks of any length. Returns where they meet in pieces.
@@ -110,11 +108,7 @@ pub(super) fn rooted_near<'a>(near: &Near<'a>) -> Option<AtSite<'a>> {
 
 /// Chooses for allgather of blocks of `block` bytes.
 pub(super) fn spread_near<'a>(near: &Near<'a>, block: u64) -> Met<'a> {
-    let at_site = near.at_site()?;
-    match at_site.site().is_oversubscribed() {
-        true => by_buffers(at_site, block).or_else(|| few_in_pieces(near, at_site)),
-        false => meeting_of_all(near, block, 1),
-    }
+    blocks_near(near, block, block)
 }
 
 /// Chooses for allgather of blocks of different lengths, `total` bytes in all.
@@ -125,11 +119,7 @@ pub(super) fn spread_unequal_near<'a>(near: &Near<'a>, total: u64) -> Option<AtS
 
 /// Chooses for alltoall of blocks of `block` bytes.
 pub(super) fn exchange_near<'a>(near: &Near<'a>, block: u64) -> Met<'a> {
-    let at_site = near.at_site()?;
-    match at_site.site().is_oversubscribed() {
-        true => by_buffers(at_site, block).or_else(|| few_in_pieces(near, at_site)),
-        false => meeting_of_all(near, block.saturating_mul(near.all() as u64), 1),
-    }
+    blocks_near(near, block, block.saturating_mul(near.all() as u64))
 }
 
 /// Returns where alltoall and allgather of blocks of different lengths may meet.
@@ -139,6 +129,15 @@ pub(super) fn exchange_unequal_near<'a>(near: &Near<'a>) -> Option<AtSite<'a>> {
         site.is_oversubscribed() && site.has_exchange_buffers()
     };
     near.at_site().filter(fits)
+}
+
+/// Chooses for blocks of `block` bytes, of which each process brings `brought` bytes.
+fn blocks_near<'a>(near: &Near<'a>, block: u64, brought: u64) -> Met<'a> {
+    let at_site = near.at_site()?;
+    match at_site.site().is_oversubscribed() {
+        true => by_buffers(at_site, block).or_else(|| unless_many(near, in_pieces(at_site, 1))),
+        false => meeting_of_all(near, brought, 1),
+    }
 }
 
 /// The last member to come sorts the blocks of all, if the site has buffers for that and they are
@@ -241,12 +240,10 @@ pub(super) fn spread(peers: &impl Peers, block: u64) -> Spread {
 pub(super) fn allreduce(peers: &impl Peers, own: &Buffer, op: &Op) -> Result<Reduction> {
     let (count, size) = (own.count(), peers.all());
     let is_divisible = op.is_commutative() && size > 2 && count >= size as u64;
-    Ok(
-        match is_divisible && own.bytes()? > peers.limits().allreduce_whole {
-            true => Reduction::Ring,
-            false => Reduction::Doubling,
-        },
-    )
+    match is_divisible && own.bytes()? > peers.limits().allreduce_whole {
+        true => Ok(Reduction::Ring),
+        false => Ok(Reduction::Doubling),
+    }
 }
 
 /// How reduce collects its operands.

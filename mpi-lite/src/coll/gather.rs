@@ -72,13 +72,18 @@ impl Collective for Gather {
         let Some(at_site) = choose::rooted_near(near) else {
             return Ok(None);
         };
-        let (own, places) = self.at(near.here(), near.all())?;
+        let (own, places) = self
+            .send
+            .block_and_all(self.receive.as_ref(), (near.here(), near.all(), self.root))?;
         pieces::gather(at_site, &own, places.as_deref(), self.root as usize).map(Some)
     }
 
     async fn by_messages<P: Everyone>(&self, peers: &P) -> Result<()> {
         let root = self.root as usize;
-        let (own, places) = self.at(peers.here(), peers.all())?;
+        let (own, places) = self.send.block_and_all(
+            self.receive.as_ref(),
+            (peers.here(), peers.all(), self.root),
+        )?;
         let places = places.as_deref();
         match (choose::rooted(peers, own.bytes()?), peers.nodes()) {
             (Rooted::Tree, Some(nodes)) => {
@@ -143,26 +148,8 @@ impl Collective for Gatherv {
     async fn by_messages<P: Everyone>(&self, peers: &P) -> Result<()> {
         let root = self.root as usize;
         let places = self.receive.as_deref().filter(|_| peers.here() == root);
-        let own = own_block(peers.here(), &self.send, places)?;
+        let own = self.send.block(peers.here(), places)?;
         direct(peers, &own, places, root).await
-    }
-}
-
-impl Gather {
-    /// The block that the process of this rank gives, and the places of all blocks if it is the
-    /// root.
-    fn at(&self, here: usize, all: usize) -> Result<(Buffer, Option<Vec<Buffer>>)> {
-        let places = self.receive.as_ref().filter(|_| here == self.root as usize);
-        let places = places.map(|receive| parts(receive, all));
-        Ok((own_block(here, &self.send, places.as_deref())?, places))
-    }
-}
-
-/// Returns the block that this process gives. At the root it may lie in place.
-fn own_block(here: usize, send: &Input, places: Option<&[Buffer]>) -> Result<Buffer> {
-    match (send, places) {
-        (Input::InPlace, Some(places)) => Ok(places[here].clone()),
-        (send, _) => send.required().cloned(),
     }
 }
 

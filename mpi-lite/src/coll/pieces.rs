@@ -8,7 +8,7 @@ use super::buffers::{keep, split};
 use super::exchange::look_at_all;
 use super::partial::Partial;
 use super::shared::{self, SHARED_BYTES, check, wait};
-use crate::comm::{Call, Operation, length_differs};
+use crate::comm::{Call, Operation, give_up_at, length_differs};
 use crate::data::{Buffer, Op};
 use crate::engine::{AtSite, complain};
 use crate::error::{Cause, Class, Result};
@@ -30,11 +30,7 @@ const PIECES_PER_WAKE: usize = 4;
 fn ended(at_site: AtSite<'_>, outcome: Result<()>) -> Result<()> {
     outcome.inspect_err(|error| {
         if matches!(error.class(), Class::NoMem | Class::Other) {
-            let me = at_site.site().me();
-            at_site.give_up(
-                error,
-                &format!("rank {me} of the communicator gave up: {error}"),
-            );
+            give_up_at(at_site, error);
         }
     })
 }
@@ -124,14 +120,7 @@ fn take(at_site: AtSite<'_>, buffer: &Buffer, root: usize) -> Result<()> {
 fn come_for_piece(at_site: AtSite<'_>, root: usize) -> Result<(Epoch<'_>, usize)> {
     let (epoch, about) = at_site.begin_epoch(Operation::Bcast.about(root, 0))?;
     wait(at_site, about, || epoch.is_free())?;
-    epoch.bring(about, Who::Nobody, |_| ());
-    epoch.is_to_be_read_for(Who::One(root));
-    at_site.wake(epoch.awaited_by());
-    let theirs = wait(at_site, about, || epoch.has_come(root))?;
-    if theirs.with_bytes(0) != about {
-        check(at_site, (root, theirs), about)?;
-    }
-    match theirs.bytes() as usize {
+    match shared::come_for(at_site, (epoch, about), root)?.bytes() as usize {
         bytes if bytes <= at_site.site().most_bytes() => Ok((epoch, bytes)),
         _ => Err(complain(Nonsense)),
     }
@@ -314,7 +303,7 @@ pub(super) fn gather(
             None => _ = own.copy_out(from as u64, bytes),
         };
         let all = shared::bring_to(at_site, root, about, fill)?;
-        if let (Some((epoch, _)), Some(places)) = (all, places) {
+        if let (Some(epoch), Some(places)) = (all, places) {
             let others = places.iter().enumerate().filter(|&(rank, _)| rank != root);
             others.for_each(|(rank, place)| lay(epoch, (rank, len, 0), (place, from, len)));
         }
@@ -354,10 +343,7 @@ pub(super) fn scatter(
             }
             return Ok(());
         }
-        epoch.bring(about, Who::Nobody, |_| ());
-        epoch.is_to_be_read_for(Who::One(root));
-        at_site.wake(epoch.awaited_by());
-        let theirs = wait(at_site, about, || epoch.has_come(root))?;
+        let theirs = shared::come_for(at_site, (epoch, about), root)?;
         check(at_site, (root, theirs), about)?;
         lay(epoch, (root, bytes, me * len), (own, from, len));
         Ok(())

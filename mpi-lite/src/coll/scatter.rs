@@ -71,13 +71,17 @@ impl Collective for Scatter {
         let Some(at_site) = choose::rooted_near(near) else {
             return Ok(None);
         };
-        let (own, blocks) = self.at(near.here(), near.all())?;
+        let (own, blocks) = self
+            .receive
+            .block_and_all(self.send.as_ref(), (near.here(), near.all(), self.root))?;
         pieces::scatter(at_site, &own, blocks.as_deref(), self.root as usize).map(Some)
     }
 
     async fn by_messages<P: Everyone>(&self, peers: &P) -> Result<()> {
         let root = self.root as usize;
-        let (own, blocks) = self.at(peers.here(), peers.all())?;
+        let (own, blocks) = self
+            .receive
+            .block_and_all(self.send.as_ref(), (peers.here(), peers.all(), self.root))?;
         let blocks = blocks.as_deref();
         match (choose::rooted(peers, own.bytes()?), peers.nodes()) {
             (Rooted::Tree, Some(nodes)) => {
@@ -142,25 +146,8 @@ impl Collective for Scatterv {
     async fn by_messages<P: Everyone>(&self, peers: &P) -> Result<()> {
         let root = self.root as usize;
         let blocks = self.send.as_deref().filter(|_| peers.here() == root);
-        let own = own_place(peers.here(), &self.receive, blocks)?;
+        let own = self.receive.block(peers.here(), blocks)?;
         direct(peers, &own, blocks, root).await
-    }
-}
-
-impl Scatter {
-    /// Where the block of the process of this rank goes, and all blocks if it is the root.
-    fn at(&self, here: usize, all: usize) -> Result<(Buffer, Option<Vec<Buffer>>)> {
-        let blocks = self.send.as_ref().filter(|_| here == self.root as usize);
-        let blocks = blocks.map(|send| parts(send, all));
-        Ok((own_place(here, &self.receive, blocks.as_deref())?, blocks))
-    }
-}
-
-/// Returns where this process's block goes. At the root it may stay in place.
-fn own_place(here: usize, receive: &Input, blocks: Option<&[Buffer]>) -> Result<Buffer> {
-    match (receive, blocks) {
-        (Input::InPlace, Some(blocks)) => Ok(blocks[here].clone()),
-        (receive, _) => receive.required().cloned(),
     }
 }
 

@@ -293,7 +293,7 @@ fn check_result(
 
 /// Broadcast in which the root brings what all read, and does not wait for them. Returns the epoch
 /// and the bytes of the first piece if the root has long data.
-// Blocking and nonblocking calls are compiled apart, and only blocking ones come here.
+// One place calls it.
 #[inline(always)]
 pub(super) fn broadcast<'a>(
     at_site: AtSite<'a>,
@@ -309,13 +309,7 @@ pub(super) fn broadcast<'a>(
         at_site.wake(Who::Others);
         return Ok(None);
     }
-    epoch.bring(about, Who::Nobody, |_| ());
-    epoch.is_to_be_read_for(Who::One(root));
-    at_site.wake(epoch.awaited_by());
-    let theirs = wait(at_site, about, || epoch.has_come(root))?;
-    if theirs.with_bytes(0) != about {
-        check(at_site, (root, theirs), about)?;
-    }
+    let theirs = come_for(at_site, (epoch, about), root)?;
     let len = u64::from(theirs.bytes());
     if len > SHARED_BYTES {
         return Ok(Some((epoch, len as usize)));
@@ -334,6 +328,24 @@ pub(super) fn broadcast<'a>(
     Ok(None)
 }
 
+/// Comes to an epoch that has begun, for what the root brings. Returns what the root has come for:
+/// it is as `about`, but for the length.
+#[inline(always)]
+pub(super) fn come_for(
+    at_site: AtSite<'_>,
+    (epoch, about): (Epoch<'_>, About),
+    root: usize,
+) -> Result<About> {
+    epoch.bring(about, Who::Nobody, |_| ());
+    epoch.is_to_be_read_for(Who::One(root));
+    at_site.wake(epoch.awaited_by());
+    let theirs = wait(at_site, about, || epoch.has_come(root))?;
+    if !theirs.is_as(about) {
+        check(at_site, (root, theirs), about)?;
+    }
+    Ok(theirs)
+}
+
 /// Reduction in which all bring elements for the root, and do not wait for it. Returns the result
 /// at the root.
 pub(super) fn reduce<'a>(
@@ -343,7 +355,7 @@ pub(super) fn reduce<'a>(
     (op, root): (&Op, usize),
 ) -> Result<Option<Partial<'a>>> {
     let about = Operation::Reduce.about(root, own.bytes()?);
-    let Some((epoch, _)) = bring_to(at_site, root, about, |bytes| _ = own.pack_into(bytes))? else {
+    let Some(epoch) = bring_to(at_site, root, about, |bytes| _ = own.pack_into(bytes))? else {
         return Ok(None);
     };
     let result = match place {
@@ -362,7 +374,7 @@ pub(super) fn bring_to<'a>(
     root: usize,
     about: About,
     fill: impl FnOnce(&mut [u8]),
-) -> Result<Option<(Epoch<'a>, About)>> {
+) -> Result<Option<Epoch<'a>>> {
     let (epoch, about) = at_site.begin_epoch(about)?;
     wait(at_site, about, || epoch.is_free())?;
     if at_site.site().me() == root {
@@ -370,7 +382,7 @@ pub(super) fn bring_to<'a>(
         epoch.is_to_be_read_for(Who::Others);
         at_site.wake(epoch.awaited_by());
         collect(at_site, epoch, about)?;
-        return Ok(Some((epoch, about)));
+        return Ok(Some(epoch));
     }
     epoch.bring(about, Who::One(root), fill);
     at_site.wake(epoch.awaited_by());
@@ -427,7 +439,6 @@ pub(super) fn reduce_part(
     (result, op): (&Buffer, &Op),
 ) -> Result<()> {
     let (len, element) = (result.bytes()? as usize, result.datatype().size() as usize);
-    let mut room = [0; CHUNK_BYTES];
     if !result.datatype().has_no_gaps() || element > CHUNK_BYTES || element == 0 {
         let mut lower = vec![0; len];
         for rank in (0..size).rev() {
@@ -440,6 +451,7 @@ pub(super) fn reduce_part(
         return Ok(());
     }
     let (whole, most) = (result.occupied()?, CHUNK_BYTES / element * element);
+    let mut room = vec![0; most.min(len)];
     for at in (0..len).step_by(most) {
         let place = whole.part(at, most.min(len - at));
         let (chunk, count) = (&mut room[..place.len()], (place.len() / element) as u64);

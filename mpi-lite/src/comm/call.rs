@@ -207,15 +207,20 @@ pub(crate) fn in_words(at_site: AtSite<'_>, error: Error) -> Error {
     match error.cause() {
         Cause::Stray { .. } | Cause::MismatchAtSite { .. } => {
             let error = mismatch_in_words(at_site, error);
-            let me = at_site.site().me();
-            at_site.give_up(
-                &error,
-                &format!("rank {me} of the communicator gave up: {error}"),
-            );
+            give_up_at(at_site, &error);
             error
         }
         _ => error,
     }
+}
+
+/// Tells the other members that this one gave up, and why.
+pub(crate) fn give_up_at(at_site: AtSite<'_>, error: &Error) {
+    let me = at_site.site().me();
+    at_site.give_up(
+        error,
+        &format!("rank {me} of the communicator gave up: {error}"),
+    );
 }
 
 fn mismatch_in_words(at_site: AtSite<'_>, error: Error) -> Error {

@@ -23,7 +23,9 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 
 pub use call::Call;
-pub(crate) use call::{Form, Operation, in_words, mismatch, mismatch_at_site, missed_at_site};
+pub(crate) use call::{
+    Form, Operation, give_up_at, in_words, mismatch, mismatch_at_site, missed_at_site,
+};
 pub use group::Group;
 pub use inter::{Bridge, Sides};
 pub use nodes::Nodes;

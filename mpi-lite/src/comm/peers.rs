@@ -151,8 +151,8 @@ impl Communicator {
             communicator: self,
             call,
         };
-        let call = Driver::Caller(caller);
-        Participant { call, part: None }
+        let driver = Driver::Caller(caller);
+        Participant { driver, part: None }
     }
 }
 
@@ -163,9 +163,7 @@ impl Caller<'_> {
         let from = self.communicator.inner.port.present_call();
         self.communicator.give_up((self.call, (calls, from)), error)
     }
-}
 
-impl Caller<'_> {
     fn send(&self, to: usize, buffer: &Buffer) -> Result<()> {
         let communicator = self.communicator;
         communicator
@@ -203,7 +201,7 @@ impl Caller<'_> {
 /// once.
 #[derive(Clone, Debug)]
 pub(crate) struct Participant<'a> {
-    call: Driver<'a>,
+    driver: Driver<'a>,
     part: Option<Selection<'a>>,
 }
 
@@ -224,12 +222,12 @@ struct Selection<'a> {
 impl<'a> Participant<'a> {
     /// A process in a collective that goes on beside the program.
     pub(super) fn of_task(task: &'a TaskPeers) -> Self {
-        let call = Driver::Task(task);
-        Self { call, part: None }
+        let driver = Driver::Task(task);
+        Self { driver, part: None }
     }
 
     fn communicator(&self) -> &Communicator {
-        match self.call {
+        match self.driver {
             Driver::Caller(caller) => caller.communicator,
             Driver::Task(task) => task.communicator(),
         }
@@ -260,7 +258,7 @@ impl<'a> Participant<'a> {
     }
 
     fn give_up(&self, error: Error) -> Error {
-        match self.call {
+        match self.driver {
             Driver::Caller(caller) => caller.give_up(error),
             Driver::Task(task) => task.give_up(error),
         }
@@ -285,8 +283,8 @@ impl Everyone for Participant<'_> {
         let ranks = ranks.into();
         let here = ranks.iter().position(|&rank| rank == self.here())?;
         let part = Some(Selection { ranks, here });
-        let call = self.call;
-        Some(Participant { call, part })
+        let driver = self.driver;
+        Some(Participant { driver, part })
     }
 
     fn nodes(&self) -> Option<&Nodes> {
@@ -315,7 +313,7 @@ impl Peers for Participant<'_> {
     }
 
     fn at_site(&self) -> Option<AtSite<'_>> {
-        match (self.call, &self.part) {
+        match (self.driver, &self.part) {
             (Driver::Caller(caller), None) => caller.communicator.at_site(),
             _ => None,
         }
@@ -323,7 +321,7 @@ impl Peers for Participant<'_> {
 
     async fn send(&self, to: usize, buffer: &Buffer) -> Result<()> {
         let to = self.rank(to);
-        match self.call {
+        match self.driver {
             Driver::Caller(caller) => caller.send(to, buffer),
             Driver::Task(task) => task.send(to, buffer).await,
         }
@@ -331,7 +329,7 @@ impl Peers for Participant<'_> {
 
     async fn receive(&self, from: usize, buffer: &Buffer) -> Result<()> {
         let from = self.rank(from);
-        match self.call {
+        match self.driver {
             Driver::Caller(caller) => caller.receive(from, buffer),
             Driver::Task(task) => task.receive(from, buffer).await,
         }
@@ -343,7 +341,7 @@ impl Peers for Participant<'_> {
         (from, incoming): (usize, &Buffer),
     ) -> Result<()> {
         let (send, receive) = ((self.rank(to), outgoing), (self.rank(from), incoming));
-        match self.call {
+        match self.driver {
             Driver::Caller(caller) => caller.exchange(send, receive),
             Driver::Task(task) => task.exchange(send, receive).await,
         }
@@ -355,7 +353,7 @@ impl Peers for Participant<'_> {
         receives: &[(usize, Buffer)],
     ) -> Result<()> {
         let (sends, receives) = (self.in_whole(sends), self.in_whole(receives));
-        match self.call {
+        match self.driver {
             Driver::Caller(caller) => caller.exchange_all(&sends, &receives),
             Driver::Task(task) => task.exchange_all(&sends, &receives).await,
         }
