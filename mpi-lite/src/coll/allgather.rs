@@ -216,8 +216,9 @@ pub(super) async fn ring(peers: &impl Peers, places: &[Buffer]) -> Result<()> {
     Ok(())
 }
 
-/// Bruck: a process holds its own block and those of the next ones, packed. In each round it
-/// receives as many more from the process behind those.
+/// Bruck: a process holds its own block and those of the ranks below it, packed, the nearest first.
+/// In each round it receives as many more from the process below those. Messages go to higher
+/// ranks, as those of a barrier and a scan do: if some call one of these instead, somebody notices.
 pub(super) async fn doubling(peers: &impl Peers, places: &[Buffer]) -> Result<()> {
     let size = peers.all();
     let block = places[peers.here()].bytes()? as usize;
@@ -228,12 +229,12 @@ pub(super) async fn doubling(peers: &impl Peers, places: &[Buffer]) -> Result<()
         let more = have.min(size - have);
         let outgoing = blocks(&held, block, 0..more);
         let incoming = blocks(&held, block, have..have + more);
-        let (to, from) = (peers.before(have), peers.after(have));
+        let (to, from) = (peers.after(have), peers.before(have));
         peers.exchange((to, &outgoing), (from, &incoming)).await?;
         have += more;
     }
     for distance in 1..size {
-        places[peers.after(distance)].copy_from(&blocks(&held, block, distance..distance + 1))?;
+        places[peers.before(distance)].copy_from(&blocks(&held, block, distance..distance + 1))?;
     }
     Ok(())
 }

@@ -1,13 +1,12 @@
 //! Broadcast. Source: MPI 5.0, 6.4.
 
 use super::between::Role;
-use super::buffers::split;
-use super::choose::{self, Broadcast, Meeting};
+use super::choose::{self, Broadcast, Meeting, RELAY_BYTES};
 use super::collective::Collective;
 use super::levels::Levels;
 use super::near::Near;
-use super::tree::lowest_bit;
-use super::{pieces, scatter, shared};
+use super::tree::{Relay, lowest_bit};
+use super::{buffers, pieces, shared};
 use crate::comm::{Call, Everyone, Members, Nodes, Operation, Peers, Sides};
 use crate::data::Buffer;
 use crate::error::Result;
@@ -100,7 +99,7 @@ async fn by_nodes(
 /// Sends the root's `buffer` to all by messages, as to processes that are equally near.
 pub(super) async fn broadcast(peers: &impl Peers, buffer: &Buffer, root: usize) -> Result<()> {
     match choose::broadcast(peers, buffer.bytes()?) {
-        Broadcast::Parts => in_parts(peers, buffer, root).await,
+        Broadcast::Pieces => in_pieces(peers, buffer, root).await,
         Broadcast::Tree => binomial(peers, buffer, root).await,
     }
 }
@@ -134,9 +133,9 @@ pub(super) async fn binomial(peers: &impl Peers, buffer: &Buffer, root: usize) -
     Ok(())
 }
 
-/// Each process gets a part from the root and the rest around a ring: every link carries the
-/// message about once, however many processes there are. The root's buffer is only read.
-pub(super) async fn in_parts(peers: &impl Peers, buffer: &Buffer, root: usize) -> Result<()> {
+/// In pieces: a process passes each on while the next one is on its way. The root's buffer is only
+/// read.
+pub(super) async fn in_pieces(peers: &impl Peers, buffer: &Buffer, root: usize) -> Result<()> {
     let is_root = peers.here() == root;
     let in_place = buffer.as_bytes();
     let is_copied = in_place.is_none();
@@ -145,30 +144,18 @@ pub(super) async fn in_parts(peers: &impl Peers, buffer: &Buffer, root: usize) -
         None if is_root => Buffer::holding(&buffer.pack())?,
         None => Buffer::zeroed(buffer.bytes()? as usize)?,
     };
-    let parts = split(&whole, peers.all());
-    scatter::direct(peers, &parts[peers.here()], is_root.then_some(&parts), root).await?;
-    pass_on(peers, &parts, root).await?;
+    let pieces = whole.count().div_ceil(RELAY_BYTES);
+    let Relay { above, below } = Relay::of((peers.here(), peers.all()), root, pieces, true);
+    for piece in buffers::pieces(&whole, RELAY_BYTES) {
+        if let Some(above) = above {
+            peers.receive(above, &piece).await?;
+        }
+        for &below in &below {
+            peers.send(below, &piece).await?;
+        }
+    }
     if is_copied && !is_root {
         buffer.copy_from(&whole)?;
-    }
-    Ok(())
-}
-
-/// The ring of an allgather, cut in front of the root: the root has all parts. In step s each other
-/// process receives the part that began s processes before it.
-async fn pass_on(peers: &impl Peers, parts: &[Buffer], root: usize) -> Result<()> {
-    let (previous, next) = (peers.before(1), peers.after(1));
-    for step in 1..peers.all() {
-        let outgoing = &parts[peers.before(step - 1)];
-        let incoming = &parts[peers.before(step)];
-        if peers.here() == root {
-            peers.send(next, outgoing).await?;
-        } else if next == root {
-            peers.receive(previous, incoming).await?;
-        } else {
-            let (send, receive) = ((next, outgoing), (previous, incoming));
-            peers.exchange(send, receive).await?;
-        }
     }
     Ok(())
 }

@@ -259,6 +259,13 @@ pub(super) fn split(whole: &Buffer, size: usize) -> Vec<Buffer> {
         .collect()
 }
 
+/// The elements of `whole`, `each` at a time; fewer in the last piece.
+pub(super) fn pieces(whole: &Buffer, each: u64) -> impl Iterator<Item = Buffer> {
+    let count = whole.count();
+    let starts = (0..count).step_by(usize::try_from(each).unwrap_or(usize::MAX));
+    starts.map(move |first| whole.part(first.cast_signed(), each.min(count - first)))
+}
+
 /// Moves the root's own block, unless it is in place already.
 pub(super) fn keep(own: &Buffer, place: &Buffer) -> Result<()> {
     let in_place = own.origin().addr() == place.origin().addr()

@@ -12,8 +12,8 @@ use crate::data::{Buffer, Op};
 use crate::engine::AtSite;
 use crate::error::Result;
 
-/// Bytes of a piece of a chain: data that a sender need not be asked for.
-pub(super) const CHAIN_BYTES: u64 = 64 * 1024;
+/// Bytes of a piece of a long message that is passed on: data that a sender need not be asked for.
+pub(super) const RELAY_BYTES: u64 = 64 * 1024;
 
 /// Up to this many bytes that the leader of a node holds for all processes there, it sends them to
 /// the leader of each other node in one message.
@@ -21,6 +21,9 @@ pub(super) const LEADER_BYTES: u64 = 1024 * 1024;
 
 /// Up to this many processes with cores of their own, each reads what all of them bring.
 pub(super) const ALL_LOOK: usize = 8;
+
+/// Up to this many processes pass on short data in a chain.
+const FEW_IN_CHAIN: usize = 8;
 
 /// Up to this many processes wait for each other in each piece of long data.
 pub(super) const ALL_WAIT: usize = 16;
@@ -208,8 +211,8 @@ pub(super) enum Reduction {
 pub(super) enum Broadcast {
     /// Whole, along a binomial tree.
     Tree,
-    /// In parts: scattered, then gathered around a ring.
-    Parts,
+    /// In pieces, that are passed on: see [`Relay`](super::tree::Relay).
+    Pieces,
 }
 
 /// Chooses for gather and scatter with `block` bytes per process.
@@ -239,7 +242,7 @@ pub(super) fn spread(peers: &impl Peers, block: u64) -> Spread {
 /// Chooses for allreduce of the elements of `own`.
 pub(super) fn allreduce(peers: &impl Peers, own: &Buffer, op: &Op) -> Result<Reduction> {
     let (count, size) = (own.count(), peers.all());
-    let is_divisible = op.is_commutative() && size > 2 && count >= size as u64;
+    let is_divisible = op.is_commutative() && size > 1 && count >= size as u64;
     match is_divisible && own.bytes()? > peers.limits().allreduce_whole {
         true => Ok(Reduction::Ring),
         false => Ok(Reduction::Doubling),
@@ -251,22 +254,58 @@ pub(super) fn allreduce(peers: &impl Peers, own: &Buffer, op: &Op) -> Result<Red
 pub(super) enum Collection {
     /// Whole, along a binomial tree.
     Tree,
-    /// In pieces, along a chain.
-    Chain,
+    /// In pieces, that are passed on: see [`Relay`](super::tree::Relay).
+    Pieces,
 }
 
 /// Chooses for reduce of `bytes` bytes.
 pub(super) fn collection(peers: &impl Peers, bytes: u64) -> Collection {
     match peers.all() > 2 && bytes > peers.limits().reduce_tree {
-        true => Collection::Chain,
+        true => Collection::Pieces,
         false => Collection::Tree,
+    }
+}
+
+/// How reduce_scatter moves vectors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scattering {
+    /// Reduced at one process, which scatters the result.
+    Root,
+    /// Each part to its process, which reduces it.
+    Pairwise,
+}
+
+/// Chooses for reduce_scatter of the elements of `whole`.
+pub(super) fn scattering(peers: &impl Everyone, whole: &Buffer, op: &Op) -> Result<Scattering> {
+    let is_long = peers.all() == 2 || whole.bytes()? > peers.limits().allreduce_whole;
+    match op.is_commutative() && is_long && peers.nodes().is_none() {
+        true => Ok(Scattering::Pairwise),
+        false => Ok(Scattering::Root),
+    }
+}
+
+/// How scan moves vectors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Prefix {
+    /// In each round to the process twice as far above.
+    Doubling,
+    /// In pieces, from each process to the next.
+    Chain,
+}
+
+/// Chooses for scan of `bytes` bytes: few processes pass little on in less time than it takes more
+/// messages to be handled.
+pub(super) fn prefix(peers: &impl Peers, bytes: u64) -> Prefix {
+    match peers.all() <= FEW_IN_CHAIN || bytes > RELAY_BYTES {
+        true => Prefix::Chain,
+        false => Prefix::Doubling,
     }
 }
 
 /// Chooses for bcast of `bytes` bytes.
 pub(super) fn broadcast(peers: &impl Peers, bytes: u64) -> Broadcast {
-    match peers.all() > 3 && bytes > peers.limits().bcast_tree {
-        true => Broadcast::Parts,
+    match peers.all() > 2 && bytes > peers.limits().bcast_tree {
+        true => Broadcast::Pieces,
         false => Broadcast::Tree,
     }
 }

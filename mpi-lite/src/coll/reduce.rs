@@ -2,13 +2,13 @@
 
 use super::between::{Role, given};
 use super::buffers::{Given, Input, SEND_IN_PLACE, at_root, check_counts};
-use super::choose::{self, CHAIN_BYTES, Collection, Meeting};
+use super::choose::{self, Collection, Meeting, RELAY_BYTES};
 use super::collective::Collective;
 use super::levels::Levels;
 use super::near::Near;
 use super::partial::{Partial, fold};
-use super::tree::lowest_bit;
-use super::{pieces, shared};
+use super::tree::{Relay, lowest_bit};
+use super::{buffers, pieces, shared};
 use crate::comm::{Call, Everyone, Members, Nodes, Operation, Peers, Sides};
 use crate::data::{Buffer, Op};
 use crate::error::{Cause, Result};
@@ -228,55 +228,55 @@ async fn in_order<'a>(
 ) -> Result<Option<Partial<'a>>> {
     match choose::collection(peers, own.bytes()?) {
         Collection::Tree => binomial(peers, own, place, (op, root)).await,
-        Collection::Chain => chain(peers, own, place, (op, root)).await,
+        Collection::Pieces => in_pieces(peers, own, place, (op, root)).await,
     }
 }
 
-/// A chain down to `root`, in pieces: a process adds its elements to what comes from the one above,
-/// and passes that on while the next piece is on its way.
-pub(super) async fn chain<'a>(
+/// In pieces: a process adds its elements to what others pass on to it, and passes that on towards
+/// `root` while the next piece is on its way.
+pub(super) async fn in_pieces<'a>(
     peers: &impl Peers,
     own: &Buffer,
     place: Option<&'a Buffer>,
     (op, root): (&Op, usize),
 ) -> Result<Option<Partial<'a>>> {
-    let size = peers.all();
-    let distance = (peers.here() + size - root) % size;
-    let result = match (distance, place) {
-        (0, Some(place)) => Some(Partial::begin(own, place)?),
-        (0, None) => Some(Partial::copy_of(own)?),
+    let each = (RELAY_BYTES / own.datatype().size().max(1)).max(1);
+    let process = (peers.here(), peers.all());
+    let pieces = own.count().div_ceil(each);
+    let Relay { above, below } = Relay::of(process, root, pieces, op.is_commutative());
+    let result = match (above, place) {
+        (None, Some(place)) => Some(Partial::begin(own, place)?),
+        (None, None) => Some(Partial::copy_of(own)?),
         _ => None,
     };
-    let each = (CHAIN_BYTES / own.datatype().size().max(1)).max(1);
     let piece = own.part(0, each.min(own.count()));
     let (room, sum) = (Partial::room(&piece)?, Partial::room(&piece)?);
     let mut first = 0;
-    while first < own.count() {
-        let count = each.min(own.count() - first);
-        let given = own.part(first.cast_signed(), count);
+    for given in buffers::pieces(own, each) {
+        let count = given.count();
         let here = match &result {
-            Some(result) => result.buffer().part(first.cast_signed(), count),
-            None if distance + 1 == size => given,
+            Some(result) => result.buffer().part(first, count),
+            None if below.is_empty() => given,
             None => {
                 let sum = sum.buffer().part(0, count);
                 sum.copy_from(&given)?;
                 sum
             }
         };
-        if distance + 1 < size {
-            let above = room.buffer().part(0, count);
-            peers.receive((distance + 1 + root) % size, &above).await?;
+        first += count.cast_signed();
+        for &below in &below {
+            let theirs = room.buffer().part(0, count);
+            peers.receive(below, &theirs).await?;
             if op.is_commutative() {
-                fold(&above, &here, op)?;
+                fold(&theirs, &here, op)?;
             } else {
-                fold(&here, &above, op)?;
-                here.copy_from(&above)?;
+                fold(&here, &theirs, op)?;
+                here.copy_from(&theirs)?;
             }
         }
-        if distance > 0 {
-            peers.send((distance - 1 + root) % size, &here).await?;
+        if let Some(above) = above {
+            peers.send(above, &here).await?;
         }
-        first += count;
     }
     Ok(result)
 }

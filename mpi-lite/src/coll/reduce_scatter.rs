@@ -2,10 +2,10 @@
 
 use super::between::given;
 use super::buffers::{Given, Input, SEND_IN_PLACE};
-use super::choose::{self, Meeting};
+use super::choose::{self, Meeting, Scattering};
 use super::collective::Collective;
 use super::near::Near;
-use super::partial::Partial;
+use super::partial::{Partial, fold};
 use super::{pieces, reduce, scatter, shared};
 use crate::comm::{Call, Everyone, Members, Operation, Peers, Sides};
 use crate::data::{Buffer, Op};
@@ -186,7 +186,7 @@ fn at_site(
         _ => shared::allreduce_by_last(at_site, kind, &whole, result.buffer(), op)?,
     }
     place
-        .copy_from(&blocks_of(&result, counts)[near.here()])
+        .copy_from(&blocks_of(result.buffer(), counts)[near.here()])
         .map(|_| Some(()))
 }
 
@@ -200,12 +200,32 @@ pub(super) async fn reduce_scatter(
 ) -> Result<()> {
     let whole = own.part(0, counts.iter().sum());
     let place = receive.part(0, counts[peers.here()]);
+    if choose::scattering(peers, &whole, op)? == Scattering::Pairwise {
+        return pairwise(peers, &blocks_of(&whole, counts), &place, op).await;
+    }
     let result = reduce::collect(peers, &whole, None, (op, 0)).await?;
-    let blocks = result.as_ref().map(|result| blocks_of(result, counts));
+    let blocks = result
+        .as_ref()
+        .map(|result| blocks_of(result.buffer(), counts));
     if whole.count() == 0 {
         return Ok(());
     }
     scatter::direct(peers, &place, blocks.as_deref(), 0).await
+}
+
+/// In step s each process gives its block for the process s ranks above to that one. Changes the
+/// order of the operands.
+async fn pairwise(peers: &impl Peers, blocks: &[Buffer], place: &Buffer, op: &Op) -> Result<()> {
+    // In place, a block that is still to be given lies where the result goes.
+    let result = Partial::copy_of(&blocks[peers.here()])?;
+    let incoming = Partial::room(result.buffer())?;
+    for step in 1..peers.all() {
+        let to = peers.after(step);
+        let receive = (peers.before(step), incoming.buffer());
+        peers.exchange((to, &blocks[to]), receive).await?;
+        fold(incoming.buffer(), result.buffer(), op)?;
+    }
+    result.settle(place)
 }
 
 /// Reduces the vectors of each side and gives each process its part of the other side's result.
@@ -225,16 +245,18 @@ async fn scatter_theirs<P: Peers>(
     };
     let place = theirs.as_ref().map_or(&whole, Partial::buffer);
     reduce::swap_results(sides, (&whole, op), place).await?;
-    let blocks = theirs.as_ref().map(|theirs| blocks_of(theirs, counts));
+    let blocks = theirs
+        .as_ref()
+        .map(|theirs| blocks_of(theirs.buffer(), counts));
     let place = receive.part(0, counts[sides.local.here()]);
     scatter::direct(&sides.local, &place, blocks.as_deref(), 0).await
 }
 
-/// The part of each process in the result.
-fn blocks_of(result: &Partial<'_>, counts: &[u64]) -> Vec<Buffer> {
+/// The part of each process in a vector.
+fn blocks_of(vector: &Buffer, counts: &[u64]) -> Vec<Buffer> {
     let mut first = 0;
     let mut block = |&count: &u64| {
-        let part = result.buffer().part(first, count);
+        let part = vector.part(first, count);
         first += count as i64;
         part
     };

@@ -1,12 +1,12 @@
 //! Prefix reductions. Source: MPI 5.0, 6.11.
 
-use super::buffers::{Input, keep};
-use super::choose::{self, Meeting};
+use super::buffers::{Input, keep, pieces};
+use super::choose::{self, Meeting, Prefix, RELAY_BYTES};
 use super::collective::Collective;
 use super::near::Near;
-use super::partial::Partial;
+use super::partial::{Partial, fold};
 use super::reduce::check_operands;
-use super::{bcast, pieces, shared};
+use super::{bcast, shared};
 use crate::comm::{Call, Everyone, Members, Nodes, Operation, Peers};
 use crate::data::{Buffer, Op};
 use crate::error::Result;
@@ -67,14 +67,8 @@ impl Collective for Scan {
         if own.count() == 0 {
             return Ok(());
         }
-        match below(peers, own, &self.op).await? {
-            Some(lower) => {
-                let mut result = Partial::copy_of(own)?;
-                result.fold_left(&lower, &self.op)?;
-                self.receive.copy_from(result.buffer()).map(drop)
-            }
-            None => keep(own, &self.receive),
-        }
+        keep(own, &self.receive)?;
+        sums(peers, &self.receive, None, &self.op).await
     }
 }
 
@@ -104,10 +98,8 @@ impl Collective for Exscan {
         if own.count() == 0 {
             return Ok(());
         }
-        match below(peers, own, &self.op).await? {
-            Some(lower) => self.receive.copy_from(lower.buffer()).map(drop),
-            None => Ok(()),
-        }
+        let through = Partial::copy_of(own)?;
+        sums(peers, through.buffer(), Some(&self.receive), &self.op).await
     }
 }
 
@@ -122,22 +114,30 @@ fn at_site(
         return Ok(Some(()));
     }
     match choose::meeting_of_all(near, own.bytes()?, own.datatype().size()) {
-        Some((Meeting::Pieces, at_site)) => pieces::prefix(at_site, kind, own, result).map(Some),
-        // Few processes wait for the lower ones alone, even for a core.
-        Some((Meeting::Last, at_site)) if near.all() > choose::ALL_LOOK => {
-            shared::prefix_by_last(at_site, kind, own, result).map(Some)
+        Some((Meeting::Pieces, at_site)) => {
+            super::pieces::prefix(at_site, kind, own, result).map(Some)
+        }
+        // Nobody waits for a higher rank, even for a core.
+        Some((Meeting::Last, at_site)) => {
+            shared::prefix_in_turn(at_site, kind, own, result).map(Some)
         }
         Some((_, at_site)) => shared::prefix_by_all(at_site, kind, own, result).map(Some),
         None => Ok(None),
     }
 }
 
-/// Returns the sum of all ranks below this one, if there are any.
-async fn below(peers: &impl Everyone, own: &Buffer, op: &Op) -> Result<Option<Partial<'static>>> {
+/// Adds the elements of all lower ranks to the own ones, which are in `through`. Without the own
+/// ones their sum goes to `below`, but for rank 0.
+async fn sums(
+    peers: &impl Everyone,
+    through: &Buffer,
+    below: Option<&Buffer>,
+    op: &Op,
+) -> Result<()> {
     // A sum covers adjacent ranks, whatever the operator.
     match choose::nodes_to_reduce(peers, false) {
-        Some(nodes) => Box::pin(by_nodes(peers, nodes, own, op)).await,
-        None => lower_ranks(peers, own, op).await,
+        Some(nodes) => Box::pin(by_nodes(peers, nodes, (through, below), op)).await,
+        None => among_equals(peers, through, below, op).await,
     }
 }
 
@@ -146,70 +146,105 @@ async fn below(peers: &impl Everyone, own: &Buffer, op: &Op) -> Result<Option<Pa
 async fn by_nodes(
     peers: &impl Everyone,
     nodes: &Nodes,
-    own: &Buffer,
+    (through, below): (&Buffer, Option<&Buffer>),
     op: &Op,
-) -> Result<Option<Partial<'static>>> {
+) -> Result<()> {
     let number = nodes.number(peers.here());
     let node = peers
         .part(nodes.members(number))
         .expect("a process is on its node");
-    let lower = lower_ranks(&node, own, op).await?;
+    among_equals(&node, through, below, op).await?;
     let last_of = |members: &Vec<usize>| members[members.len() - 1];
     let lasts: Vec<usize> = nodes.all().iter().map(last_of).collect();
-    let mut under = None;
+    let under = Partial::room(through)?;
     if let Some(lasts) = peers.part(lasts) {
-        let mut of_node = Partial::copy_of(own)?;
-        if let Some(lower) = &lower {
-            of_node.fold_left(lower, op)?;
-        }
-        under = lower_ranks(&lasts, of_node.buffer(), op).await?;
+        let of_node = Partial::copy_of(through)?;
+        among_equals(&lasts, of_node.buffer(), Some(under.buffer()), op).await?;
     }
     if number == 0 {
-        return Ok(lower);
+        return Ok(());
     }
-    let below = match under {
-        Some(below) => below,
-        None => Partial::room(own)?,
-    };
-    bcast::broadcast(&node, below.buffer(), node.all() - 1).await?;
-    let Some(mut lower) = lower else {
-        return Ok(Some(below));
-    };
-    lower.fold_left(&below, op)?;
-    Ok(Some(lower))
+    bcast::broadcast(&node, under.buffer(), node.all() - 1).await?;
+    fold(under.buffer(), through, op)?;
+    match below {
+        Some(below) if node.here() > 0 => fold(under.buffer(), below, op),
+        Some(below) => below.copy_from(under.buffer()).map(drop),
+        None => Ok(()),
+    }
 }
 
-/// [`below`] of processes that are equally near.
-///
-/// Recursive doubling: in round k a process and the one whose rank differs in bit k exchange the
-/// sums of their blocks of 2^k adjacent ranks. The upper one adds the lower block to the sum of all
-/// ranks below it. A partner beyond the last rank is left out: only blocks above would need it.
-async fn lower_ranks(
+/// [`sums`] of processes that are equally near.
+async fn among_equals(
     peers: &impl Peers,
-    own: &Buffer,
+    through: &Buffer,
+    below: Option<&Buffer>,
     op: &Op,
-) -> Result<Option<Partial<'static>>> {
-    let mut block = Partial::copy_of(own)?;
-    let mut incoming = Partial::room(own)?;
-    let mut lower: Option<Partial<'_>> = None;
-    let mut bit = 1;
-    while bit < peers.all() {
-        let partner = peers.here() ^ bit;
-        bit *= 2;
-        if partner >= peers.all() {
-            continue;
-        }
-        let (send, receive) = ((partner, block.buffer()), (partner, incoming.buffer()));
-        peers.exchange(send, receive).await?;
-        if partner > peers.here() {
-            block.fold_right(&mut incoming, op)?;
-            continue;
-        }
-        match &mut lower {
-            Some(lower) => lower.fold_left(&incoming, op)?,
-            None => lower = Some(Partial::copy_of(incoming.buffer())?),
-        }
-        block.fold_left(&incoming, op)?;
+) -> Result<()> {
+    match choose::prefix(peers, through.bytes()?) {
+        Prefix::Doubling => doubling(peers, through, below, op).await,
+        Prefix::Chain => chain(peers, through, below, op).await,
     }
-    Ok(lower)
+}
+
+/// In round k a process has the sum of 2^k adjacent ranks up to its own. It gives that to the
+/// process 2^k ranks above, and gets what is left of its own sum from the one 2^k ranks below. So
+/// nobody waits for a higher rank.
+pub(super) async fn doubling(
+    peers: &impl Peers,
+    through: &Buffer,
+    below: Option<&Buffer>,
+    op: &Op,
+) -> Result<()> {
+    let (here, size) = (peers.here(), peers.all());
+    let left = Partial::room(through)?;
+    let left = left.buffer();
+    let mut distance = 1;
+    while distance < size {
+        let to = Some(here + distance).filter(|&to| to < size);
+        match (to, here.checked_sub(distance)) {
+            (Some(to), Some(from)) => peers.exchange((to, through), (from, left)).await?,
+            (Some(to), None) => peers.send(to, through).await?,
+            (None, Some(from)) => peers.receive(from, left).await?,
+            (None, None) => {}
+        }
+        if here >= distance {
+            fold(left, through, op)?;
+            match below {
+                Some(below) if distance > 1 => fold(left, below, op)?,
+                Some(below) => _ = below.copy_from(left)?,
+                None => {}
+            }
+        }
+        distance *= 2;
+    }
+    Ok(())
+}
+
+/// Each process gets the sum of all lower ranks from the one below it, and gives the sum through
+/// its own to the one above it, in pieces.
+pub(super) async fn chain(
+    peers: &impl Peers,
+    through: &Buffer,
+    below: Option<&Buffer>,
+    op: &Op,
+) -> Result<()> {
+    let each = (RELAY_BYTES / through.datatype().size().max(1)).max(1);
+    let room = Partial::room(&through.part(0, each.min(through.count())))?;
+    let mut first = 0;
+    for piece in pieces(through, each) {
+        let count = piece.count();
+        if let Some(from) = peers.here().checked_sub(1) {
+            let left = match below {
+                Some(below) => below.part(first, count),
+                None => room.buffer().part(0, count),
+            };
+            peers.receive(from, &left).await?;
+            fold(&left, &piece, op)?;
+        }
+        first += count.cast_signed();
+        if peers.here() + 1 < peers.all() {
+            peers.send(peers.here() + 1, &piece).await?;
+        }
+    }
+    Ok(())
 }

@@ -188,83 +188,39 @@ pub(super) fn prefix_by_all(
     }
 }
 
-/// Prefix reduction in which the last member to come computes the result of each member.
-pub(super) fn prefix_by_last(
+/// Scan or exscan in which each gets the sum of all lower ranks from the one below it, and waits
+/// for nobody else.
+pub(super) fn prefix_in_turn(
     at_site: AtSite<'_>,
     kind: Operation,
     own: &Buffer,
     (result, op): (&Buffer, &Op),
 ) -> Result<()> {
+    let (me, size) = (at_site.site().me(), at_site.site().size());
     let (epoch, about) = at_site.begin_epoch(kind.about(0, own.bytes()?))?;
     wait(at_site, about, || epoch.is_free())?;
-    epoch.bring(about, Who::Nobody, |bytes| _ = own.pack_into(bytes));
-    if epoch.count().map_err(complain)? {
-        let outcome = release_prefixes(at_site, epoch, about, Prefixes { kind, own, op });
-        at_site.wake(Who::Others);
-        outcome?;
+    let through = match kind {
+        Operation::Scan => Partial::begin(own, result)?,
+        _ => Partial::copy_of(own)?,
+    };
+    if let Some(from) = me.checked_sub(1) {
+        epoch.is_to_be_read_for(Who::One(from));
+        let theirs = wait(at_site, about, || epoch.has_come(from))?;
+        check(at_site, (from, theirs), about)?;
+        let left = match kind {
+            Operation::Scan => Partial::room(own)?,
+            _ => Partial::at(result),
+        };
+        take(epoch, (from, about.bytes() as usize), left.buffer());
+        fold(left.buffer(), through.buffer(), op)?;
     }
-    let theirs = wait(at_site, about, || epoch.is_released_alone())?;
-    check_result(at_site, (theirs, about), result)?;
-    if prefix_of(at_site.site().me(), kind) > 0 {
-        epoch.read_own_result(about.bytes() as usize, |bytes| result.unpack(bytes));
-    }
-    epoch.is_over();
-    Ok(())
-}
-
-/// The arguments of a scan. Its `kind` is scan or exscan.
-#[derive(Clone, Copy)]
-struct Prefixes<'a> {
-    kind: Operation,
-    own: &'a Buffer,
-    op: &'a Op,
-}
-
-/// Releases each member with its result. If the reduction fails, releases the rest with the error.
-fn release_prefixes(
-    at_site: AtSite<'_>,
-    epoch: Epoch<'_>,
-    about: About,
-    prefixes: Prefixes<'_>,
-) -> Result<()> {
-    let size = at_site.site().size();
-    let mut released = 0;
-    let outcome = check_all(at_site, epoch, about)
-        .and_then(|()| fold_prefixes(at_site, epoch, about, prefixes, &mut released));
-    if let Err(error) = &outcome {
-        for rank in released..size {
-            epoch.release_one(rank, said_of(error), |_| ());
-        }
-    }
-    outcome
-}
-
-/// Reduces from the first rank to the last, and releases each on the way, once its elements have
-/// been read: it may bring others then.
-fn fold_prefixes(
-    at_site: AtSite<'_>,
-    epoch: Epoch<'_>,
-    about: About,
-    Prefixes { kind, own, op }: Prefixes<'_>,
-    released: &mut usize,
-) -> Result<()> {
-    let (mut lower, mut next) = (Partial::room(own)?, Partial::room(own)?);
-    for rank in 0..at_site.site().size() {
-        take(epoch, (rank, about.bytes() as usize), next.buffer());
-        if rank > 0 {
-            if kind == Operation::Exscan {
-                epoch.release_one(rank, about, |bytes| _ = lower.buffer().pack_into(bytes));
-                *released = rank + 1;
-            }
-            next.fold_left(&lower, op)?;
-        }
-        core::mem::swap(&mut lower, &mut next);
-        // The first rank has no result of an exscan, and reads none.
-        if rank == 0 || kind == Operation::Scan {
-            epoch.release_one(rank, about, |bytes| _ = lower.buffer().pack_into(bytes));
-            *released = rank + 1;
-        }
-    }
+    let above = match me + 1 < size {
+        true => Who::One(me + 1),
+        false => Who::Nobody,
+    };
+    epoch.bring(about, above, |bytes| _ = through.buffer().pack_into(bytes));
+    at_site.wake(above);
+    at_site.wake(epoch.awaited_by());
     Ok(())
 }
 

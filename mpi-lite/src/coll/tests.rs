@@ -12,7 +12,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use super::buffers::parts;
-use super::choose::CHAIN_BYTES;
+use super::choose::RELAY_BYTES;
 use super::near::Near;
 use super::*;
 use crate::clock::Clock;
@@ -606,47 +606,50 @@ fn a_broadcast_reaches_everybody() {
     });
 }
 
+/// None, one of one byte, one short one, and more pieces or fewer than there are processes.
 #[test]
-fn a_broadcast_in_parts_reaches_everybody_however_short_it_is() {
+fn a_broadcast_in_pieces_reaches_everybody() {
     everywhere(|peers, datatype| {
-        for count in [0, 1, 7] {
+        for count in [0, 1, 7, 5 * RELAY_BYTES as usize / 4 / 2] {
             let is_root = peers.here() == 0;
             let room = match is_root {
                 true => Room::of(&block(7, count), datatype),
                 false => Room::empty(count, datatype),
             };
-            drive(bcast::in_parts(peers, &room.buffer, 0)).unwrap();
+            drive(bcast::in_pieces(peers, &room.buffer, 0)).unwrap();
             assert_eq!(room.values(), block(7, count));
         }
     });
 }
 
-/// So the root, which has them all, receives none: its buffer is only read.
+/// So the root receives none: its buffer is only read.
 #[test]
-fn a_broadcast_in_parts_sends_each_part_once_to_each_process_but_the_root() {
+fn a_broadcast_in_pieces_sends_each_piece_once_to_each_process_but_the_root() {
+    const PIECES: usize = 3;
     for size in SIZES {
         let sent = AtomicUsize::new(0);
         strict(size, &|peers| {
-            let room = Room::of(&block(7, 100), &Basic::Int.into());
-            drive(bcast::in_parts(peers, &room.buffer, size / 2)).unwrap();
+            let count = PIECES * RELAY_BYTES as usize / 4;
+            let room = Room::of(&block(7, count), &Basic::Int.into());
+            drive(bcast::in_pieces(peers, &room.buffer, size / 2)).unwrap();
             if let Process::Strict(member) = peers {
                 sent.fetch_add(member.sent.load(Ordering::Relaxed), Ordering::Relaxed);
             }
         });
-        assert_eq!(sent.into_inner(), (size - 1) * size, "{size} processes");
+        assert_eq!(sent.into_inner(), (size - 1) * PIECES, "{size} processes");
     }
 }
 
 /// Three pieces, the last of them short.
 #[test]
-fn a_chain_adds_in_the_order_of_the_ranks_piece_by_piece() {
-    let count = 2 * CHAIN_BYTES as usize / 4 + 7;
+fn a_reduction_in_pieces_keeps_the_order_of_the_ranks_if_it_has_to() {
+    let count = 2 * RELAY_BYTES as usize / 4 + 7;
     for size in [1, 2, 3, 5, 8] {
         strict(size, &|peers| {
             let own = Room::of(&block(peers.here(), count), &Basic::Int.into());
             for root in [0, size / 2] {
                 let operands = (&Op::Sum, root);
-                let result = drive(reduce::chain(peers, &own.buffer, None, operands)).unwrap();
+                let result = drive(reduce::in_pieces(peers, &own.buffer, None, operands)).unwrap();
                 let result = result.map(|result| result.buffer().pack());
                 let sum = Room::of(&sums(0..size, count), &Basic::Int.into());
                 let expected = (peers.here() == root).then(|| sum.buffer.pack());
@@ -654,10 +657,34 @@ fn a_chain_adds_in_the_order_of_the_ranks_piece_by_piece() {
             }
             let last = user_last();
             let operands = (&last, 0);
-            let result = drive(reduce::chain(peers, &own.buffer, None, operands)).unwrap();
+            let result = drive(reduce::in_pieces(peers, &own.buffer, None, operands)).unwrap();
             if let Some(result) = result {
                 let last = Room::of(&block(size - 1, count), &Basic::Int.into());
                 assert!(result.buffer().pack() == last.buffer.pack());
+            }
+        });
+    }
+}
+
+/// Three pieces, the last of them short.
+#[test]
+fn both_ways_of_a_scan_add_all_lower_ranks() {
+    let count = 2 * RELAY_BYTES as usize / 4 + 7;
+    for size in [1, 2, 3, 5, 8] {
+        strict(size, &|peers| {
+            for is_chain in [false, true] {
+                let own = Room::of(&block(peers.here(), count), &Basic::Int.into());
+                let below = Room::empty(count, &Basic::Int.into());
+                let (through, below_it) = (&own.buffer, Some(&below.buffer));
+                match is_chain {
+                    true => drive(scan::chain(peers, through, below_it, &Op::Sum)),
+                    false => drive(scan::doubling(peers, through, below_it, &Op::Sum)),
+                }
+                .unwrap();
+                assert!(own.values() == sums(0..peers.here() + 1, count));
+                if peers.here() > 0 {
+                    assert!(below.values() == sums(0..peers.here(), count));
+                }
             }
         });
     }
@@ -760,19 +787,21 @@ fn prefix_reductions_sum_over_the_lower_ranks() {
 fn a_reduce_scatter_gives_each_its_part_of_the_sum() {
     everywhere(|peers, datatype| {
         let (op, here, size) = (sum_of_program(), peers.here(), peers.all());
-        let counts: Vec<u64> = (0..size as u64).map(|rank| rank % 3).collect();
-        let total = counts.iter().sum::<u64>() as usize;
-        let first = counts[..here].iter().sum::<u64>() as usize;
-        let part = first..first + counts[here] as usize;
-        let own = Room::of(&block(here, total), datatype);
-        let result = Room::empty(part.len(), datatype);
-        let send = own.input();
-        run(peers, &reduce_scatter(send, &result.buffer, &counts, &op)).unwrap();
-        let expected = &sums(0..size, total)[part.clone()];
-        assert_eq!(result.values(), expected);
-        let send = Input::InPlace;
-        run(peers, &reduce_scatter(send, &own.buffer, &counts, &op)).unwrap();
-        assert_eq!(&own.values()[..part.len()], expected, "in place");
+        for scale in [1, 10_000] {
+            let counts: Vec<u64> = (0..size as u64).map(|rank| rank % 3 * scale).collect();
+            let total = counts.iter().sum::<u64>() as usize;
+            let first = counts[..here].iter().sum::<u64>() as usize;
+            let part = first..first + counts[here] as usize;
+            let own = Room::of(&block(here, total), datatype);
+            let result = Room::empty(part.len(), datatype);
+            let send = own.input();
+            run(peers, &reduce_scatter(send, &result.buffer, &counts, &op)).unwrap();
+            let expected = &sums(0..size, total)[part.clone()];
+            assert_eq!(result.values(), expected);
+            let send = Input::InPlace;
+            run(peers, &reduce_scatter(send, &own.buffer, &counts, &op)).unwrap();
+            assert_eq!(&own.values()[..part.len()], expected, "in place");
+        }
     });
 }
 

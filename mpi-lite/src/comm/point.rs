@@ -186,8 +186,10 @@ impl Communicator {
         let send = self.collective_send(send, to, call)?;
         let plan = self.collective_receive(&receive, from)?;
         let has_gone_on = || self.has_gone_on(from);
-        let received = self.engine().exchange_unless(&send, plan, has_gone_on)?;
-        self.check_received(received, (&receive, from), call)
+        self.engine()
+            .exchange_unless(&send, plan, has_gone_on, |received| {
+                self.check_received(received, (&receive, from), call)
+            })
     }
 
     /// Exchanges any number of messages of a collective with any members.

@@ -170,14 +170,16 @@ impl TaskPeers {
             self.submissions.submit(receive),
             self.submissions.submit(send),
         );
-        let sent = sending.await.and_then(Completion::into_result);
-        if sent.is_err() {
-            receiving.withdraw();
+        let received = receiving
+            .await
+            .and_then(|received| self.check((into, from), received));
+        if received.is_err() {
+            sending.withdraw();
         }
         // In any case: it must not outlive its buffer.
-        let received = receiving.await;
-        sent.and(received)
-            .and_then(|received| self.check((into, from), received))
+        let sent = sending.await.and_then(Completion::into_result);
+        received
+            .and(sent.map(drop))
             .map_err(|error| self.give_up(error))
     }
 
@@ -205,7 +207,10 @@ impl TaskPeers {
             if outcome.is_ok() {
                 outcome = ended.and_then(|received| self.check((buffer, *from), received));
                 if outcome.is_err() {
-                    receiving.iter().for_each(Submitted::withdraw);
+                    receiving
+                        .iter()
+                        .chain(&sending)
+                        .for_each(Submitted::withdraw);
                 }
             }
         }

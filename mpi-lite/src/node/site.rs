@@ -550,14 +550,7 @@ impl Epoch<'_> {
     /// Ends an epoch at which all were counted, with what `fill` writes.
     #[inline]
     pub fn release(&self, about: About, fill: impl FnOnce(&mut [u8])) {
-        self.release_one(0, about, fill);
-    }
-
-    /// Ends an epoch at which all were counted for the member of `rank` alone, with what `fill`
-    /// writes for it. An epoch is ended for all at once, or for each alone.
-    #[inline]
-    pub fn release_one(&self, rank: usize, about: About, fill: impl FnOnce(&mut [u8])) {
-        let member = &self.site.members[rank];
+        let member = &self.site.members[0];
         let turn = self.result_turn();
         let payload = |bytes| member.payloads.span(RESULT_PAYLOADS + turn, bytes);
         let line = &member.slot.results[turn];
@@ -570,28 +563,10 @@ impl Epoch<'_> {
         self.look_at(&self.site.members[0].slot.results[self.result_turn()])
     }
 
-    /// Finds that the epoch has ended for this member alone, and returns for what. Its length may
-    /// be anything.
-    #[inline]
-    pub fn is_released_alone(&self) -> Look<About> {
-        self.look_at(&self.myself().slot.results[self.result_turn()])
-    }
-
     /// Gives `read` the `bytes` bytes of the result.
     #[inline]
     pub fn read_result<R>(&self, bytes: usize, read: impl FnOnce(&[u8]) -> R) -> R {
-        self.read_result_of(&self.site.members[0], bytes, read)
-    }
-
-    /// Gives `read` the `bytes` bytes of the result that is this member's alone.
-    #[inline]
-    pub fn read_own_result<R>(&self, bytes: usize, read: impl FnOnce(&[u8]) -> R) -> R {
-        self.read_result_of(self.myself(), bytes, read)
-    }
-
-    #[inline]
-    fn read_result_of<R>(&self, member: &Member, bytes: usize, read: impl FnOnce(&[u8]) -> R) -> R {
-        let turn = self.result_turn();
+        let (member, turn) = (&self.site.members[0], self.result_turn());
         let payload = |bytes| member.payloads.span(RESULT_PAYLOADS + turn, bytes);
         get(&member.slot.results[turn], payload, bytes, read)
     }

@@ -9,12 +9,32 @@ enum { BARRIERS = 4 };
 static char *many, *more;
 static int bytes;
 
+static int start(const char *what, MPI_Request *request)
+{
+    MPI_Comm comm = MPI_COMM_WORLD;
+
+    if (strcmp(what, "ibcast") == 0)
+        return MPI_Ibcast(many, bytes, MPI_BYTE, 0, comm, request);
+    if (strcmp(what, "ibcast-half") == 0)
+        return MPI_Ibcast(many, bytes / 2, MPI_BYTE, 0, comm, request);
+    if (strcmp(what, "iallgather") == 0)
+        return MPI_Iallgather(many, bytes, MPI_BYTE, more, bytes, MPI_BYTE, comm, request);
+    if (strcmp(what, "ialltoall") == 0)
+        return MPI_Ialltoall(many, bytes, MPI_BYTE, more, bytes, MPI_BYTE, comm, request);
+    CHECK(strcmp(what, "iscan") == 0, "the name of a collective, not %s", what);
+    return MPI_Iscan(many, more, bytes, MPI_BYTE, MPI_BXOR, comm, request);
+}
+
 static int call(const char *what)
 {
     MPI_Comm comm = MPI_COMM_WORLD;
-    MPI_Request request;
-    int error;
 
+    if (what[0] == 'i') {
+        MPI_Request request;
+        int error = start(what, &request);
+
+        return error ? error : MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
     if (strcmp(what, "barrier") == 0)
         return MPI_Barrier(comm);
     if (strcmp(what, "bcast") == 0)
@@ -23,11 +43,6 @@ static int call(const char *what)
         return MPI_Bcast(many, bytes, MPI_BYTE, 1, comm);
     if (strcmp(what, "bcast-half") == 0)
         return MPI_Bcast(many, bytes / 2, MPI_BYTE, 0, comm);
-    if (strcmp(what, "ibcast") == 0 || strcmp(what, "ibcast-half") == 0) {
-        int divisor = strcmp(what, "ibcast") == 0 ? 1 : 2;
-        error = MPI_Ibcast(many, bytes / divisor, MPI_BYTE, 0, comm, &request);
-        return error ? error : MPI_Wait(&request, MPI_STATUS_IGNORE);
-    }
     if (strcmp(what, "allreduce") == 0)
         return MPI_Allreduce(many, more, bytes, MPI_BYTE, MPI_BXOR, comm);
     if (strcmp(what, "allreduce-half") == 0)

@@ -48,8 +48,8 @@ fn check(hosts: usize, each: usize) {
             ("reduce", 1, hosts - 1),
             ("barrier", 1, hosts * rounds(hosts)),
             ("allreduce", 1, hosts * rounds(hosts)),
-            ("bcast", 1 << 17, hosts - 1),
             // In pieces of 64 KiB.
+            ("bcast", 1 << 17, 16 * (hosts - 1)),
             ("reduce", 1 << 17, 16 * (hosts - 1)),
         ];
         for (operation, count, most) in most {

@@ -54,10 +54,9 @@ limits! {
     /// Allreduce of so many bytes exchanges whole vectors; beyond, each process reduces its part
     /// and the parts are gathered.
     allreduce_whole: "allreduce-whole";
-    /// Bcast of so many bytes goes whole along a tree; beyond, it is scattered, and its parts are
-    /// gathered around a ring.
+    /// Bcast of so many bytes goes whole along a tree; beyond, in pieces along a chain or a tree.
     bcast_tree: "bcast-tree";
-    /// Reduce of so many bytes goes whole along a tree; beyond, in pieces along a chain.
+    /// Reduce of so many bytes goes whole along a tree; beyond, in pieces along a chain or a tree.
     reduce_tree: "reduce-tree";
     /// Alltoall of blocks of so many bytes sends several blocks in one message; beyond, each goes
     /// straight to its process, since a block in hops goes ⌈log2 n⌉ / 2 times over the wire

@@ -8,7 +8,7 @@ use crate::engine::requests::Requests;
 use crate::engine::requests::{Completion as Received, Request, Status};
 use crate::engine::tasks::{ReceivePlan, SendPlan};
 use crate::engine::waiting::Guard;
-use crate::error::{Cause, Result};
+use crate::error::Result;
 
 impl Engine {
     /// Sends and waits until the body may be reused.
@@ -82,30 +82,27 @@ impl Engine {
         Ok(lane.requests_mut().unite((receiving, sending)))
     }
 
-    /// Exchanges messages of a collective with a member that may have gone on without sending: see
-    /// [`Engine::receive_unless`].
+    /// Exchanges messages of a collective. `check` sees the received one, or `None` if its sender
+    /// has gone on without sending: see [`Engine::receive_unless`]. If that fails, the sent one is
+    /// taken back if it can be.
     ///
     /// # Errors
-    /// As [`Traffic::send`](crate::engine::Traffic::send), and those of the send.
+    /// As [`Traffic::send`](crate::engine::Traffic::send), those of the send, and those of `check`.
     pub fn exchange_unless(
         &self,
         send: &SendPlan,
         receive: ReceivePlan,
         has_gone_on: impl Fn() -> bool,
-    ) -> Result<Option<Received>> {
+        check: impl FnOnce(Option<Received>) -> Result<()>,
+    ) -> Result<()> {
         let (lane, receiving, sending) = self.begin_exchange(send, receive)?;
-        let received = self.wait_unless(lane, receiving, has_gone_on)?;
-        match received {
-            Some(_) => self.wait(Some(sending))?.into_result().map(drop)?,
-            // The member may receive it no more, either. Its buffer is the program's again only
-            // when the transport has done with it.
-            None => {
-                let why = Cause::Collective("a member has gone on without this message".into());
-                self.with(|lane| lane.ask_back(sending, Some(why.into())));
-                let _ = self.wait(Some(sending))?;
-            }
+        let outcome = check(self.wait_unless(lane, receiving, has_gone_on)?);
+        if let Err(error) = &outcome {
+            self.with(|lane| lane.ask_back(sending, Some(error.clone())));
         }
-        Ok(received)
+        // In any case: its buffer is the program's again only when the transport has done with it.
+        let sent = self.wait(Some(sending))?.into_result();
+        outcome.and(sent.map(drop))
     }
 
     /// Exchanges messages of a collective: all of `receives`, and all of `sends`. `check` sees each
@@ -135,20 +132,19 @@ impl Engine {
         lane.flush();
         drop(lane);
         for (place, &request) in receiving.iter().enumerate() {
-            if let Err(error) = &outcome {
-                // No request may outlive the call that owns its buffer.
-                self.with(|lane| {
-                    // A message that has matched comes to its end all the same.
-                    let _ = lane.cancel(request);
-                    sending
-                        .iter()
-                        .for_each(|&it| lane.ask_back(it, Some(error.clone())));
-                });
+            if outcome.is_err() {
+                // No request may outlive the call that owns its buffer. A message that has matched
+                // comes to its end all the same.
+                let _ = self.with(|lane| lane.cancel(request));
                 let _ = self.wait(Some(request))?;
                 continue;
             }
             let received = self.wait_unless(self.lane.lock(), request, || has_gone_on(place))?;
             outcome = check(place, received);
+        }
+        if let Err(error) = &outcome {
+            let back = |&it: &Request| self.with(|lane| lane.ask_back(it, Some(error.clone())));
+            sending.iter().for_each(back);
         }
         for request in sending {
             let ended = self.wait(Some(request))?.into_result().map(drop);

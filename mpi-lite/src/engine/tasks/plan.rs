@@ -286,7 +286,8 @@ pub struct Submitted<'a> {
 }
 
 impl Submitted<'_> {
-    /// Takes a receive back that no message has matched, or a look. It is still to be awaited.
+    /// Takes back a receive that no message has matched, a send whose message nothing has matched,
+    /// or a look. It is still to be awaited.
     pub fn withdraw(&self) {
         let submission = &mut self.submissions.0.lock()[self.place];
         match *submission {
