@@ -50,14 +50,16 @@ test-schedulers: stage
 prerequisites:
 	@sh tests/prerequisites.sh
 
-# The library has all transports, those of the laboratory too.
+# The library has all transports, those of the laboratory too. Its kinds are named, since cargo
+# optimises none as a whole that is to be a crate for Rust as well.
 # Expanded by this target alone: whoever only cleans up needs no compiler.
 build: export MPILITE_BUILD_COMMIT = $(shell \
   { [ -e .git ] && git rev-parse --short=12 HEAD 2>/dev/null; } || echo not known)
 build: export MPILITE_BUILD_COMPILER = $(shell rustc --version)
 build:
 	@$(CARGO) build --profile tools --package launcher --package wrappers & tools=$$!; \
-	  $(CARGO) build --release --package mpi-capi --features mpi-capi/laboratory; library=$$?; \
+	  $(CARGO) rustc --release --package mpi-capi --features mpi-capi/laboratory \
+	    --crate-type cdylib,staticlib; library=$$?; \
 	  wait $$tools && exit $$library
 
 # The installation that demo, test and bench use.

@@ -121,7 +121,8 @@ impl Traffic {
         }
     }
 
-    #[inline]
+    // Built with this crate, for speed; the C functions are built for size.
+    #[inline(never)]
     fn offer(&mut self, link: usize, plan: &SendPlan) -> bool {
         let (Some(to), Area::Run(body)) = (plan.to, &plan.area) else {
             return false;
