@@ -145,3 +145,16 @@ fn the_static_library_shows_only_functions_of_mpi() {
     let names: BTreeSet<_> = names.map(str::to_owned).collect();
     assert_eq!(names, dynamic_names());
 }
+
+/// A distance that no linking changes is no relocation: 40,000 of these were a megabyte.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn calls_inside_of_the_static_library_are_settled() {
+    let library = prefix().join("lib/libmpi_abi.a");
+    let listed = output("readelf", &["-rW"], &library);
+    let code = listed.split(".rela.text'").nth(1).expect("relocations");
+    let code = code.split("Relocation section").next().expect("some");
+    let within = |line: &&str| line.contains(" .text ") && line.contains("R_X86_64_P");
+    let open: Vec<_> = code.lines().filter(within).take(5).collect();
+    assert!(open.is_empty(), "{open:?}");
+}
