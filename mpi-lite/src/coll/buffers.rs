@@ -42,8 +42,8 @@ impl Input {
         }
     }
 
-    /// The own block of the process of rank `here`: at the root it may be in place, among those that
-    /// begin with `first`.
+    /// The own block of the process of rank `here`: at the root it may be in place, among those
+    /// that begin with `first`.
     pub(super) fn nth(&self, here: usize, first: Option<&Buffer>) -> Result<Buffer> {
         match (self, first) {
             (Self::InPlace, Some(first)) => Ok(nth(first, here)),

@@ -284,8 +284,8 @@ pub(super) fn prefix(
     })
 }
 
-/// Gather of blocks of any length: all bring theirs for the root, and do not wait for it. `first` is
-/// the root's place for the first one, which the others follow.
+/// Gather of blocks of any length: all bring theirs for the root, and do not wait for it. `first`
+/// is the root's place for the first one, which the others follow.
 #[inline(never)]
 pub(super) fn gather(
     at_site: AtSite<'_>,
