@@ -280,7 +280,7 @@ pub(super) fn prefix(
 ) -> Result<()> {
     each_piece(at_site, own, |first, count| {
         let (own, result) = (some(own, first, count), some(result, first, count));
-        shared::prefix_by_all(at_site, kind, &own, (&result, op))
+        shared::prefix_in_turn(at_site, kind, &own, (&result, op))
     })
 }
 

@@ -70,9 +70,9 @@ const FAR_CASES: [(usize, &str); 12] = [
     (8, "1048576"),
 ];
 
-/// What the operations of one run may take, which are a third of a second each as a rule. If they
+/// What the operations of one run may take, which are a tenth of a second each as a rule. If they
 /// take longer, the one that was under way is too slow; the others get a run of their own.
-const LIMIT_S: u64 = 8;
+const LIMIT_S: u64 = 5;
 
 /// Contenders that were too slow, and at what, by names: they are not measured at the same again.
 type TooSlow = BTreeSet<(String, String)>;
