@@ -75,9 +75,12 @@ const FAR_CASES: [(usize, &str); 12] = [
 /// Beyond so many ranks the goals of a mean do not hold.
 const MANY_RANKS: usize = 8;
 
-/// What the operations of one run may take, which are a tenth of a second each as a rule. If they
-/// take longer, the one that was under way is too slow; the others get a run of their own.
-const LIMIT_S: u64 = 5;
+/// What one run may take: to start, a quarter of a second for each rank, and its operations a tenth
+/// of a second each as a rule. If it takes longer, the one that was under way is too slow; the
+/// others get a run of their own.
+const fn limit_s(ranks: usize) -> u64 {
+    5 + ranks as u64 / 4
+}
 
 /// Contenders that were too slow, and at what, by names: they are not measured at the same again.
 type TooSlow = BTreeSet<(String, String)>;
@@ -130,7 +133,7 @@ fn measure(
         let words: Vec<&str> = case.1.split(' ').chain(left.clone()).collect();
         let run = Program {
             place,
-            ..program("collective", case.0, &words, LIMIT_S)
+            ..program("collective", case.0, &words, limit_s(case.0))
         };
         let (output, is_stopped) = bench.run_to_limit(who, &run);
         for operation in &left {
@@ -142,9 +145,10 @@ fn measure(
             return;
         };
         eprintln!(
-            "compare: {}: {} took longer than {LIMIT_S} s",
+            "compare: {}: {} took longer than {} s",
             who.name,
-            what(slow, case)
+            what(slow, case),
+            limit_s(case.0)
         );
         too_slow.insert(name(slow));
     }
@@ -152,7 +156,7 @@ fn measure(
 
 pub(in crate::sections) fn run(bench: &Bench, report: &mut Report) -> Result<(), String> {
     let contenders = gather(bench, report);
-    let place = program("collective", 2, &[], LIMIT_S).place;
+    let place = program("collective", 2, &[], 0).place;
     let picture = ("node-collectives".to_owned(), "one machine".to_owned());
     let ours = (AUTO, &contenders[..], Limit::Most(0.65));
     compare((bench, report), (&CASES, place), ours, picture);
@@ -203,7 +207,7 @@ fn compare(
         report.table(&ratios(&title, "", shown, &all));
     }
     for (who, what) in &too_slow {
-        report.line(&format!("{who}: {what}: too slow, more than {LIMIT_S} s"));
+        report.line(&format!("{who}: {what}: too slow"));
     }
     let peers = peers(contenders);
     let few: Vec<String> = names(cases, |_, ranks| ranks <= MANY_RANKS);
