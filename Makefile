@@ -13,7 +13,7 @@ RANKS  ?= 4
 
 # The steps of a target run in their order; cargo is parallel in itself.
 .NOTPARALLEL:
-.PHONY: demo test test-transports test-schedulers install install-built check-prefix uninstall stage build prerequisites bench compare tune plots laboratory check soak fuzz mutants miri tsan doc clean
+.PHONY: demo wheel test test-transports test-schedulers install install-built check-prefix uninstall stage build prerequisites bench compare tune plots laboratory check soak fuzz mutants miri tsan doc clean
 
 # Builds everything, compiles two C programs with our mpicc, runs them with our mpirun.
 demo: stage
@@ -83,6 +83,10 @@ install-built:
 	@sh launcher/install.sh install
 uninstall:
 	@sh launcher/install.sh uninstall
+
+# A file in target/dist that pip puts into an environment: programs, library and header.
+wheel: stage
+	@python3 launcher/dist/wheel.py "$(STAGE)" "$(TARGET)/dist"
 
 # Tables of latency, bandwidth, message rate and farm.
 bench: stage

@@ -88,7 +88,7 @@ sections='SECTIONS
 # One object with what the functions of MPI need, and their names as the only ones that are seen
 # outside. A tool's own MPI_X must win over the library's when both are linked statically. The
 # compiler's bitcode is of no use to a linker, and binutils with a plugin of another LLVM stumble
-# over it. Calls inside of the object are settled: their 40,000 relocations are a megabyte.
+# over it. Calls inside of the object are settled: their relocations are most of a megabyte.
 place_archive() { # shared and static library in BUILT, place below the root
     nm -D --defined-only "$BUILT/$1" | sed -n 's/.* \(P\{0,1\}MPI_[A-Za-z0-9_]*\)$/-u \1/p' \
         >"$work/names"

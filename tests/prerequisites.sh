@@ -77,6 +77,8 @@ look() {
     need setpriv util-linux "the test that mpirun writes no core file"
     need mpicc.mpich libmpich-dev "the test that mpirun starts programs of MPICH"
     need python3 python3 "a program in Python that hangs, and a server that speaks as Flux does"
+    need_python venv python3-venv "the test of the wheel" \
+        "importlib.util.find_spec('venv') and importlib.util.find_spec('ensurepip')"
     need ethtool ethtool "the networks of the comparisons"
     need tshark tshark "the test of the dissector for Wireshark"
     need mpiexec.hydra mpich "the tests of programs that MPICH's mpiexec starts"

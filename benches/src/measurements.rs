@@ -163,6 +163,23 @@ impl Measurements {
     pub fn ratio(&self, who: &str, others: &[&str], what: &str, better: Better) -> Option<Spread> {
         self.spread(|round| Some(round.get(who, what)? / round.best(others, what, better)?))
     }
+
+    /// The geometric mean of these ratios over several figures; of a round, those that it has.
+    #[must_use]
+    pub fn mean_ratio(
+        &self,
+        who: &str,
+        others: &[&str],
+        what: &[String],
+        better: Better,
+    ) -> Option<Spread> {
+        self.spread(|round| {
+            let ratio = |it: &String| Some(round.get(who, it)? / round.best(others, it, better)?);
+            let logarithms: Vec<f64> = what.iter().filter_map(ratio).map(f64::ln).collect();
+            let mean = logarithms.iter().sum::<f64>() / logarithms.len() as f64;
+            (!logarithms.is_empty()).then(|| mean.exp())
+        })
+    }
 }
 
 /// The figures of lines `key figure...`; every other line is words.

@@ -335,7 +335,7 @@ fn decimal(number: f64, places: usize) -> String {
 /// The points of an arrow's head.
 fn head(from: (f64, f64), to: (f64, f64)) -> String {
     let (dx, dy) = (to.0 - from.0, to.1 - from.1);
-    let len = dx.hypot(dy).max(1.0);
+    let len = (dx * dx + dy * dy).sqrt().max(1.0);
     let (dx, dy) = (dx / len, dy / len);
     let wing = |side: f64| (to.0 - 8.0 * dx - side * dy, to.1 - 8.0 * dy + side * dx);
     let points = [to, wing(3.5), wing(-3.5)];

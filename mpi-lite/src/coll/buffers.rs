@@ -42,15 +42,13 @@ impl Input {
         }
     }
 
-    /// The own block, and of the root those of all `size` processes: `first`, and what follows it.
-    pub(super) fn block_and_all(
-        &self,
-        first: Option<&Buffer>,
-        (here, size, root): (usize, usize, i32),
-    ) -> Result<(Buffer, Option<Vec<Buffer>>)> {
-        let all = first.filter(|_| here == root as usize);
-        let all = all.map(|first| parts(first, size));
-        Ok((self.block(here, all.as_deref())?, all))
+    /// The own block of the process of rank `here`: at the root it may be in place, among those
+    /// that begin with `first`.
+    pub(super) fn nth(&self, here: usize, first: Option<&Buffer>) -> Result<Buffer> {
+        match (self, first) {
+            (Self::InPlace, Some(first)) => Ok(nth(first, here)),
+            _ => self.required().cloned(),
+        }
     }
 
     /// Returns the buffer. `MPI_IN_PLACE` is an error.
@@ -241,12 +239,16 @@ fn differs(len: u64, room: u64) -> Error {
     Cause::Collective(why.into()).into()
 }
 
-/// Returns the parts of `all`, `all.count()` elements for each of `size` processes, in rank order.
-pub(super) fn parts(all: &Buffer, size: usize) -> Vec<Buffer> {
-    let count = all.count();
-    (0..size as u64)
-        .map(|rank| all.part((rank * count) as i64, count))
-        .collect()
+/// The block of this rank, where `first` is that of rank 0 and the others follow it.
+#[inline]
+pub(super) fn nth(first: &Buffer, rank: usize) -> Buffer {
+    let count = first.count();
+    first.part((rank as u64 * count) as i64, count)
+}
+
+/// The blocks of `size` processes, in rank order: `first`, and what follows it.
+pub(super) fn parts(first: &Buffer, size: usize) -> Vec<Buffer> {
+    (0..size).map(|rank| nth(first, rank)).collect()
 }
 
 /// Splits `whole` into `size` parts whose lengths differ by one element at most.

@@ -72,18 +72,17 @@ impl Collective for Gather {
         let Some(at_site) = choose::rooted_near(near) else {
             return Ok(None);
         };
-        let (own, places) = self
-            .send
-            .block_and_all(self.receive.as_ref(), (near.here(), near.all(), self.root))?;
-        pieces::gather(at_site, &own, places.as_deref(), self.root as usize).map(Some)
+        let root = self.root as usize;
+        let first = self.receive.as_ref().filter(|_| near.here() == root);
+        let own = self.send.nth(near.here(), first)?;
+        pieces::gather(at_site, &own, first, root).map(Some)
     }
 
     async fn by_messages<P: Everyone>(&self, peers: &P) -> Result<()> {
         let root = self.root as usize;
-        let (own, places) = self.send.block_and_all(
-            self.receive.as_ref(),
-            (peers.here(), peers.all(), self.root),
-        )?;
+        let first = self.receive.as_ref().filter(|_| peers.here() == root);
+        let own = self.send.nth(peers.here(), first)?;
+        let places = first.map(|first| parts(first, peers.all()));
         let places = places.as_deref();
         match (choose::rooted(peers, own.bytes()?), peers.nodes()) {
             (Rooted::Tree, Some(nodes)) => {

@@ -4,7 +4,7 @@
 //!
 //! None of it is inlined: it would lengthen the calls with short data.
 
-use super::buffers::{keep, split};
+use super::buffers::{keep, nth, split};
 use super::exchange::look_at_all;
 use super::partial::Partial;
 use super::shared::{self, SHARED_BYTES, check, wait};
@@ -64,7 +64,7 @@ pub(super) fn broadcast(at_site: AtSite<'_>, buffer: &Buffer, root: usize) -> Re
 
 /// The root's part: it waits for nobody unless it is ahead by all lines.
 fn give(at_site: AtSite<'_>, buffer: &Buffer, root: usize) -> Result<()> {
-    let (total, stretch) = (buffer.bytes()? as usize, buffer.contiguous());
+    let total = buffer.bytes()? as usize;
     let pieces = total.div_ceil(PIECE_BYTES);
     for number in 0..pieces {
         let from = number * PIECE_BYTES;
@@ -76,10 +76,7 @@ fn give(at_site: AtSite<'_>, buffer: &Buffer, root: usize) -> Result<()> {
         epoch.bring(about, Who::Others, |bytes| {
             let (first, rest) = bytes.split_at_mut(head);
             first.copy_from_slice(&(total as u64).to_ne_bytes()[..head]);
-            match &stretch {
-                Some(span) => span.part(from, len).read_into(rest),
-                None => buffer.copy_out(from as u64, rest),
-            };
+            take_out(buffer, from, rest);
         });
         if (number + 1).is_multiple_of(PIECES_PER_WAKE) || number + 1 == pieces {
             at_site.wake(Who::Others);
@@ -283,45 +280,47 @@ pub(super) fn prefix(
 ) -> Result<()> {
     each_piece(at_site, own, |first, count| {
         let (own, result) = (some(own, first, count), some(result, first, count));
-        shared::prefix_by_all(at_site, kind, &own, (&result, op))
+        shared::prefix_in_turn(at_site, kind, &own, (&result, op))
     })
 }
 
-/// Gather of blocks of any length: all bring theirs for the root, and do not wait for it. `places`
-/// are the root's.
+/// Gather of blocks of any length: all bring theirs for the root, and do not wait for it. `first`
+/// is the root's place for the first one, which the others follow.
 #[inline(never)]
 pub(super) fn gather(
     at_site: AtSite<'_>,
     own: &Buffer,
-    places: Option<&[Buffer]>,
+    first: Option<&Buffer>,
     root: usize,
 ) -> Result<()> {
+    let size = at_site.site().size();
     each_part(at_site, own.bytes()? as usize, PIECE_BYTES, |from, len| {
         let about = Operation::Gather.about(root, len as u64);
-        let fill = |bytes: &mut [u8]| match places {
+        let fill = |bytes: &mut [u8]| match first {
             Some(_) => {}
-            None => _ = own.copy_out(from as u64, bytes),
+            None => take_out(own, from, bytes),
         };
         let all = shared::bring_to(at_site, root, about, fill)?;
-        if let (Some(epoch), Some(places)) = (all, places) {
-            let others = places.iter().enumerate().filter(|&(rank, _)| rank != root);
-            others.for_each(|(rank, place)| lay(epoch, (rank, len, 0), (place, from, len)));
+        if let (Some(epoch), Some(first)) = (all, first) {
+            for rank in (0..size).filter(|&rank| rank != root) {
+                lay(epoch, (rank, len, 0), (&nth(first, rank), from, len));
+            }
         }
         Ok(())
     })?;
-    match places {
-        Some(places) => keep(own, &places[root]),
+    match first {
+        Some(first) => keep(own, &nth(first, root)),
         None => Ok(()),
     }
 }
 
-/// Scatter of blocks of any length: the root brings some of each, and waits for nobody. `blocks`
-/// are the root's.
+/// Scatter of blocks of any length: the root brings some of each, and waits for nobody. `first` is
+/// the root's block for rank 0, which the others follow.
 #[inline(never)]
 pub(super) fn scatter(
     at_site: AtSite<'_>,
     own: &Buffer,
-    blocks: Option<&[Buffer]>,
+    first: Option<&Buffer>,
     root: usize,
 ) -> Result<()> {
     let (me, size) = (at_site.site().me(), at_site.site().size());
@@ -331,10 +330,13 @@ pub(super) fn scatter(
         let about = Operation::Scatter.about(root, bytes as u64);
         let (epoch, about) = at_site.begin_epoch(about)?;
         wait(at_site, about, || epoch.is_free())?;
-        if let Some(blocks) = blocks {
-            epoch.bring(about, Who::Others, |bytes| {
-                for (block, part) in blocks.iter().zip(bytes.chunks_exact_mut(len.max(1))) {
-                    block.copy_out(from as u64, part);
+        if let Some(first) = first {
+            epoch.bring(about, Who::Others, |bytes| match len == block {
+                true => take_out(&first.part(0, first.count() * size as u64), 0, bytes),
+                false => {
+                    for (rank, part) in bytes.chunks_exact_mut(len).enumerate() {
+                        take_out(&nth(first, rank), from, part);
+                    }
                 }
             });
             let number = from / most;
@@ -348,8 +350,8 @@ pub(super) fn scatter(
         lay(epoch, (root, bytes, me * len), (own, from, len));
         Ok(())
     })?;
-    match blocks {
-        Some(blocks) => keep(&blocks[root], own),
+    match first {
+        Some(first) => keep(&nth(first, root), own),
         None => Ok(()),
     }
 }
@@ -385,7 +387,7 @@ fn swap_slices(
 pub(super) fn allgather(at_site: AtSite<'_>, places: &[Buffer]) -> Result<()> {
     let own = &places[at_site.site().me()];
     each_part(at_site, own.bytes()? as usize, PIECE_BYTES, |from, len| {
-        let fill = |bytes: &mut [u8]| _ = own.copy_out(from as u64, bytes);
+        let fill = |bytes: &mut [u8]| take_out(own, from, bytes);
         look_at_all(at_site, Operation::Allgather, (len, fill), |epoch, rank| {
             lay(epoch, (rank, len, 0), (&places[rank], from, len));
             Ok(())
@@ -403,7 +405,7 @@ pub(super) fn alltoall(at_site: AtSite<'_>, blocks: &[Buffer], places: &[Buffer]
         let fill = |bytes: &mut [u8]| {
             let parts = blocks.iter().zip(bytes.chunks_exact_mut(len.max(1)));
             for (_, (block, part)) in parts.enumerate().filter(|it| it.0 != me) {
-                block.copy_out(from as u64, part);
+                take_out(block, from, part);
             }
         };
         let kind = Operation::Alltoall;
@@ -429,6 +431,14 @@ fn each_part(
     let mut starts = (0..bytes.max(1)).step_by(most);
     let all = starts.try_for_each(|from| part(from, most.min(bytes - from)));
     ended(at_site, all)
+}
+
+/// Fills `bytes` with the data of a block from byte `from` on.
+fn take_out(block: &Buffer, from: usize, bytes: &mut [u8]) {
+    match block.contiguous() {
+        Some(span) => _ = span.part(from, bytes.len()).read_into(bytes),
+        None => _ = block.copy_out(from as u64, bytes),
+    }
 }
 
 /// Copies `len` bytes into a place, from byte `at` on. They begin at `from` of the `bytes` bytes

@@ -71,17 +71,17 @@ impl Collective for Scatter {
         let Some(at_site) = choose::rooted_near(near) else {
             return Ok(None);
         };
-        let (own, blocks) = self
-            .receive
-            .block_and_all(self.send.as_ref(), (near.here(), near.all(), self.root))?;
-        pieces::scatter(at_site, &own, blocks.as_deref(), self.root as usize).map(Some)
+        let root = self.root as usize;
+        let first = self.send.as_ref().filter(|_| near.here() == root);
+        let own = self.receive.nth(near.here(), first)?;
+        pieces::scatter(at_site, &own, first, root).map(Some)
     }
 
     async fn by_messages<P: Everyone>(&self, peers: &P) -> Result<()> {
         let root = self.root as usize;
-        let (own, blocks) = self
-            .receive
-            .block_and_all(self.send.as_ref(), (peers.here(), peers.all(), self.root))?;
+        let first = self.send.as_ref().filter(|_| peers.here() == root);
+        let own = self.receive.nth(peers.here(), first)?;
+        let blocks = first.map(|first| parts(first, peers.all()));
         let blocks = blocks.as_deref();
         match (choose::rooted(peers, own.bytes()?), peers.nodes()) {
             (Rooted::Tree, Some(nodes)) => {

@@ -29,3 +29,4 @@ mod stats;
 mod strays;
 mod symbols;
 mod two_hosts;
+mod wheel;

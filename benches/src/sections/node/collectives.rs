@@ -8,9 +8,11 @@ use crate::contender::Contender;
 use crate::goal::{Goal, Limit};
 use crate::machine;
 use crate::measurements::{Better, Measurements, number_after};
+use crate::origin::LEAST_ROUNDS;
 use crate::place::{Network, Place, check_networks};
+use crate::plot::{Bar, BarPlot, Plot};
 use crate::report::Report;
-use crate::sections::{in_rounds_of, medians, ratios};
+use crate::sections::{in_rounds_of, medians, plot_name, ratios};
 
 const OPERATIONS: [&str; 11] = [
     "barrier",
@@ -70,9 +72,15 @@ const FAR_CASES: [(usize, &str); 12] = [
     (8, "1048576"),
 ];
 
-/// What the operations of one run may take, which are a third of a second each as a rule. If they
-/// take longer, the one that was under way is too slow; the others get a run of their own.
-const LIMIT_S: u64 = 20;
+/// Beyond so many ranks the goals of a mean do not hold.
+const MANY_RANKS: usize = 8;
+
+/// What one run may take: to start, a quarter of a second for each rank, and its operations a tenth
+/// of a second each as a rule. If it takes longer, the one that was under way is too slow; the
+/// others get a run of their own.
+const fn limit_s(ranks: usize) -> u64 {
+    5 + ranks as u64 / 4
+}
 
 /// Contenders that were too slow, and at what, by names: they are not measured at the same again.
 type TooSlow = BTreeSet<(String, String)>;
@@ -125,7 +133,7 @@ fn measure(
         let words: Vec<&str> = case.1.split(' ').chain(left.clone()).collect();
         let run = Program {
             place,
-            ..program("collective", case.0, &words, LIMIT_S)
+            ..program("collective", case.0, &words, limit_s(case.0))
         };
         let (output, is_stopped) = bench.run_to_limit(who, &run);
         for operation in &left {
@@ -137,9 +145,10 @@ fn measure(
             return;
         };
         eprintln!(
-            "compare: {}: {} took longer than {LIMIT_S} s",
+            "compare: {}: {} took longer than {} s",
             who.name,
-            what(slow, case)
+            what(slow, case),
+            limit_s(case.0)
         );
         too_slow.insert(name(slow));
     }
@@ -147,8 +156,10 @@ fn measure(
 
 pub(in crate::sections) fn run(bench: &Bench, report: &mut Report) -> Result<(), String> {
     let contenders = gather(bench, report);
-    let place = program("collective", 2, &[], LIMIT_S).place;
-    compare((bench, report), (&CASES, place), (AUTO, &contenders));
+    let place = program("collective", 2, &[], 0).place;
+    let picture = ("node-collectives".to_owned(), "one machine".to_owned());
+    let ours = (AUTO, &contenders[..], Limit::Most(0.65));
+    compare((bench, report), (&CASES, place), ours, picture);
     Ok(())
 }
 
@@ -161,17 +172,22 @@ pub(in crate::sections) fn over_network(
     check_networks()?;
     let contenders = bench.contenders(&["fast"]);
     let place = Place::Own(network);
-    compare((bench, report), (&FAR_CASES, place), ("fast", &contenders));
+    let picture = (plot_name("collectives", network), network.to_string());
+    let ours = ("fast", &contenders[..], Limit::Most(0.6));
+    compare((bench, report), (&FAR_CASES, place), ours, picture);
     Ok(())
 }
 
-/// Measures `cases` at a place; the goals are those of the contender that is called `ours`.
+/// Measures `cases` at a place; the goals are those of the contender that is called `ours`, the
+/// limit that of the geometric mean. The picture has a name, and says where it was measured.
 fn compare(
     (bench, report): (&Bench, &mut Report),
     (cases, place): (&[(usize, &'static str)], Place),
-    (ours, contenders): (&str, &[Contender]),
+    (ours, contenders, limit): (&str, &[Contender], Limit),
+    (picture, network): (String, String),
 ) {
-    let rounds = bench.options.rounds(3, 1);
+    let rounds = bench.options.rounds(LEAST_ROUNDS, 1);
+    report.set_origin(bench.origin(rounds, contenders));
     let how = bench.how(rounds);
     let mut too_slow = TooSlow::new();
     let all = in_rounds_of(rounds, (cases, contenders), |case, who, all| {
@@ -191,9 +207,20 @@ fn compare(
         report.table(&ratios(&title, "", shown, &all));
     }
     for (who, what) in &too_slow {
-        report.line(&format!("{who}: {what}: too slow, more than {LIMIT_S} s"));
+        report.line(&format!("{who}: {what}: too slow"));
     }
     let peers = peers(contenders);
+    let few: Vec<String> = names(cases, |_, ranks| ranks <= MANY_RANKS);
+    let mean = all.mean_ratio(ours, &peers, &few, Better::Smaller);
+    let name = format!("geometric mean of {} points / best peer", few.len());
+    report.goal(Goal::new(name, limit, mean));
+    let bars = draw((ours, &peers), cases, &all);
+    let plot = BarPlot {
+        title: "Collectives beside the best other MPI".to_owned(),
+        subtitle: format!("{network}, geometric mean over the lengths, {how}; lower is better"),
+        ..bars
+    };
+    report.plot(picture, Plot::Bars(plot));
     for &case in cases {
         for operation in operations(case.1) {
             let name = what(operation, case);
@@ -204,6 +231,45 @@ fn compare(
                 ratio,
             ));
         }
+    }
+}
+
+/// What is measured of these operations and numbers of ranks.
+fn names(cases: &[(usize, &'static str)], is_wanted: impl Fn(&str, usize) -> bool) -> Vec<String> {
+    let each = cases
+        .iter()
+        .flat_map(|&case| operations(case.1).map(move |it| (it, case)));
+    let wanted = each.filter(|(operation, case)| is_wanted(operation, case.0));
+    wanted
+        .map(|(operation, case)| what(operation, case))
+        .collect()
+}
+
+/// A group of bars for each number of ranks: ours as a part of the best peer's time.
+fn draw(
+    (ours, peers): (&str, &[&str]),
+    cases: &[(usize, &'static str)],
+    all: &Measurements,
+) -> BarPlot {
+    let ranks: BTreeSet<usize> = cases.iter().map(|case| case.0).collect();
+    let bar = |operation: &str, ranks: usize| {
+        let names = names(cases, |it, of| it == operation && of == ranks);
+        Bar {
+            name: operation.to_owned(),
+            figure: all
+                .mean_ratio(ours, peers, &names, Better::Smaller)
+                .ok_or_else(|| "not measured".to_owned()),
+        }
+    };
+    let group = |ranks| {
+        let bars = OPERATIONS.map(|operation| bar(operation, ranks));
+        (format!("{ranks} ranks"), bars.to_vec())
+    };
+    BarPlot {
+        title: String::new(),
+        subtitle: String::new(),
+        unit: " of its time".to_owned(),
+        groups: ranks.into_iter().map(group).collect(),
     }
 }
 

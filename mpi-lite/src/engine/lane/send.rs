@@ -28,8 +28,7 @@ impl Traffic {
     ///
     /// # Errors
     /// The message is too long, its peer lost, or the attached buffer full. Nothing was sent.
-    // Built with this crate, for speed; the C functions are built for size.
-    #[inline(never)]
+    #[inline]
     pub fn send(&mut self, plan: &SendPlan) -> Result<Request> {
         if self.send_at_once(plan) {
             return Ok(Request::SENT);

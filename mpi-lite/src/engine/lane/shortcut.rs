@@ -121,8 +121,7 @@ impl Traffic {
         }
     }
 
-    // Built with this crate, for speed; the C functions are built for size.
-    #[inline(never)]
+    #[inline]
     fn offer(&mut self, link: usize, plan: &SendPlan) -> bool {
         let (Some(to), Area::Run(body)) = (plan.to, &plan.area) else {
             return false;
