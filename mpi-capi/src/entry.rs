@@ -102,10 +102,8 @@ macro_rules! mpi {
                 @export $name $crate::entry::Small [$name] ($($arg: $ty),*) $body);
             $crate::entry::mpi!(
                 @export $name $crate::entry::Large [$($large)?] ($($arg: $ty),*) $body);
-            #[cfg(test)]
-            $crate::second::offer!($name $crate::entry::Small, [$name] ($($arg: $ty),*) $body);
-            #[cfg(test)]
-            $crate::second::offer!(
+            $crate::mpich::export!($name $crate::entry::Small, [$name] ($($arg: $ty),*) $body);
+            $crate::mpich::export!(
                 $name $crate::entry::Large, [$($large)?] ($($arg: $ty),*) $body);
         )*
 
@@ -263,6 +261,13 @@ macro_rules! values {
 
                 #[unsafe(export_name = stringify!($name))]
                 extern "C" fn plain(
+                    $($arg: <$ty as $crate::entry::Arg<$crate::entry::Small>>::C),*
+                ) -> <$value as $crate::entry::Value>::C {
+                    profiled($($arg),*)
+                }
+
+                #[unsafe(export_name = concat!("mpilite_mpich_", stringify!($name)))]
+                extern "C" fn foreign(
                     $($arg: <$ty as $crate::entry::Arg<$crate::entry::Small>>::C),*
                 ) -> <$value as $crate::entry::Value>::C {
                     profiled($($arg),*)

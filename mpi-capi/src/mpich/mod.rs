@@ -1,16 +1,20 @@
-//! A second binary interface over the same entries, as a test: handles are C `int`s, statuses have
-//! another layout, constants and error classes have other values.
+//! MPICH's binary interface over the same entries: handles are C `int`s, statuses have another
+//! layout, constants and error classes have other values.
 //!
-//! The macro of the entries offers each function to [`offer!`], which makes a second symbol of
-//! those that it lists. The symbol has the body of the entry and arguments of [`Foreign`]. What the
-//! interface is made of lies in `constants.rs` and `handles.rs`; `arguments.rs` has each type of
-//! argument. See docs/decisions/0077-a-second-binary-interface.md.
+//! The macro of the entries makes a second symbol of each function by [`export!`]. It has the body
+//! of the entry and arguments of [`Foreign`], and a name of its own: `libmpi.so.12` has the names
+//! of C and jumps there. What the interface is made of lies in `constants.rs` and `handles.rs`;
+//! `arguments.rs` has most types of arguments, `data.rs` what the standard does not have. See
+//! docs/decisions/0077-a-second-binary-interface.md and 0081.
 
 pub mod arguments;
 pub mod arrays;
+pub mod callbacks;
 pub mod constants;
+pub mod data;
 pub mod handles;
 pub mod statuses;
+#[cfg(test)]
 mod tests;
 
 use crate::entry::{Arg, Read};
@@ -18,7 +22,7 @@ use crate::error::Result;
 use crate::raise::Call;
 pub use constants::{code_of, standard_code};
 
-/// An argument as the second interface passes it. While the call runs it is held in the form that
+/// An argument as MPICH's interface passes it. While the call runs it is held in the form that
 /// the standard's interface has for it; so checks, messages and bodies are the same.
 #[expect(
     unsafe_code,
@@ -81,120 +85,91 @@ pub struct Extent {
     pub length: usize,
 }
 
-/// Makes a second symbol of a function that the second interface has.
-macro_rules! offer {
-    (MPI_Comm_create_errhandler $($entry:tt)*) => {
-        $crate::second::export! { MPI_Comm_create_errhandler $($entry)* }
-    };
-    (MPI_Comm_dup $($entry:tt)*) => {
-        $crate::second::export! { MPI_Comm_dup $($entry)* }
-    };
-    (MPI_Comm_free $($entry:tt)*) => {
-        $crate::second::export! { MPI_Comm_free $($entry)* }
-    };
-    (MPI_Comm_set_errhandler $($entry:tt)*) => {
-        $crate::second::export! { MPI_Comm_set_errhandler $($entry)* }
-    };
-    (MPI_Error_string $($entry:tt)*) => {
-        $crate::second::export! { MPI_Error_string $($entry)* }
-    };
-    (MPI_Get_count $($entry:tt)*) => {
-        $crate::second::export! { MPI_Get_count $($entry)* }
-    };
-    (MPI_Irecv $($entry:tt)*) => {
-        $crate::second::export! { MPI_Irecv $($entry)* }
-    };
-    (MPI_Isend $($entry:tt)*) => {
-        $crate::second::export! { MPI_Isend $($entry)* }
-    };
-    (MPI_Recv $($entry:tt)*) => {
-        $crate::second::export! { MPI_Recv $($entry)* }
-    };
-    (MPI_Send $($entry:tt)*) => {
-        $crate::second::export! { MPI_Send $($entry)* }
-    };
-    (MPI_Waitall $($entry:tt)*) => {
-        $crate::second::export! { MPI_Waitall $($entry)* }
-    };
-    ($other:ident $($entry:tt)*) => {};
-}
-
-/// Makes the symbol of one width: the entry's body behind arguments of the second interface.
+/// Makes the symbol of one width: the entry's body behind arguments of MPICH's interface.
 macro_rules! export {
     ($name:ident $width:ty, [] $args:tt $body:tt) => {};
-    ($name:ident $width:ty, [$symbol:ident] ($($arg:ident: $ty:ty),*) $body:block) => {
+    ($name:ident $width:ty, [$symbol:ident] ($($arg:ident: $ty:ty),*) $body:tt) => {
         #[expect(unsafe_code, reason = "an exported symbol is called by C with raw arguments")]
         const _: () = {
-            use $crate::second::Foreign;
-
             static SYMBOL: $crate::symbol::Symbol =
                 $crate::symbol::Symbol::new(stringify!($symbol));
 
-            #[unsafe(export_name = concat!("SECOND_", stringify!($symbol)))]
+            #[unsafe(export_name = concat!("mpilite_mpich_", stringify!($symbol)))]
             #[allow(clippy::too_many_arguments, reason = "C's argument lists")]
+            #[allow(unused_mut, reason = "some functions have no arguments")]
             unsafe extern "C" fn foreign(
-                $($arg: <$ty as Foreign<$width>>::Raw),*
+                $($arg: <$ty as $crate::mpich::Foreign<$width>>::Raw),*
             ) -> core::ffi::c_int {
                 // SAFETY: the caller's promises are passed on as they are.
                 let again = move || unsafe { foreign($($arg),*) };
-                let mut extent = $crate::second::Extent::default();
-                $( <$ty as Foreign<$width>>::measure($arg, &mut extent); )*
+                let mut _extent = $crate::mpich::Extent::default();
+                $( <$ty as $crate::mpich::Foreign<$width>>::measure($arg, &mut _extent); )*
                 $(
                     // SAFETY: the caller of the C function keeps MPI's rules for this argument.
-                    let mut $arg = unsafe { <$ty as Foreign<$width>>::hold($arg, extent) };
+                    let mut $arg = unsafe { <$ty as $crate::mpich::Foreign<$width>>::hold($arg, _extent) };
                 )*
                 let record;
                 let call = if const { $crate::symbol::is_recorded(stringify!($symbol)) } {
                     record = ($($crate::entry::keep::<$ty, $width>(
-                        <$ty as Foreign<$width>>::standard(&mut $arg)),)*);
+                        <$ty as $crate::mpich::Foreign<$width>>::standard(&mut $arg)),)*);
+                    if const { $crate::symbol::is_reduction(stringify!($symbol)) } {
+                        $crate::global::LIBRARY.note_reduction(&SYMBOL);
+                    }
                     $crate::raise::Call::enter_recorded(&SYMBOL, &record)
                 } else {
                     $crate::raise::Call::enter(&SYMBOL)
                 };
                 if let Err(error) = call.check_running() {
-                    $( let $arg = <$ty as Foreign<$width>>::standard(&mut $arg); )*
+                    $( let $arg = <$ty as $crate::mpich::Foreign<$width>>::standard(&mut $arg); )*
                     let code = call.refuse(error, &move |first| match first {
                         Some(_call) => {
                             $( <$ty as $crate::entry::Arg<$width>>::note($arg, _call); )*
                             $crate::abi::MPI_SUCCESS
                         }
-                        None => $crate::second::standard_code(again()),
+                        None => $crate::mpich::standard_code(again()),
                     });
-                    return $crate::second::code_of(code);
+                    return $crate::mpich::code_of(code);
                 }
                 let mut run = || {
                     $(
-                        let standard = <$ty as Foreign<$width>>::standard(&mut $arg);
+                        let standard = <$ty as $crate::mpich::Foreign<$width>>::standard(&mut $arg);
                         <$ty as $crate::entry::Arg<$width>>::note(standard, &call);
                     )*
-                    $(
-                        // SAFETY: the caller of the C function keeps MPI's rules for this argument.
-                        let $arg = unsafe {
-                            <$ty as Foreign<$width>>::read(&mut $arg, stringify!($arg), &call)?
-                        };
-                    )*
-                    $name($($arg),*)
+                    $crate::mpich::export!(@run $name $width, (call) ($($arg: $ty),*) $body)
                 };
                 let result = run();
                 $(
                     // SAFETY: as above.
                     unsafe {
                         if result.is_err() {
-                            <$ty as Foreign<$width>>::void(&mut $arg);
+                            <$ty as $crate::mpich::Foreign<$width>>::void(&mut $arg);
                         }
-                        <$ty as Foreign<$width>>::release(&mut $arg);
+                        <$ty as $crate::mpich::Foreign<$width>>::release(&mut $arg);
                     }
                 )*
                 let Err(error) = result else {
                     return 0;
                 };
-                $( let $arg = <$ty as Foreign<$width>>::standard(&mut $arg); )*
-                $crate::second::code_of(call.raise(error, &move |_line| {
+                $( let $arg = <$ty as $crate::mpich::Foreign<$width>>::standard(&mut $arg); )*
+                $crate::mpich::code_of(call.raise(error, &move |_line| {
                     $( <$ty as $crate::entry::Arg<$width>>::show($arg, stringify!($arg), _line); )*
                 }))
             }
         };
     };
+
+    (@run $name:ident $width:ty, ($call:ident) ($($arg:ident: $ty:ty),*) ;) => {
+        $call.unsupported($crate::missing::code_of)
+    };
+    (@run $name:ident $width:ty, ($call:ident) ($($arg:ident: $ty:ty),*) $body:block) => {{
+        $(
+            // SAFETY: the caller of the C function keeps MPI's rules for this argument.
+            let $arg = unsafe {
+                <$ty as $crate::mpich::Foreign<$width>>::read(&mut $arg, stringify!($arg), &$call)?
+            };
+        )*
+        $name($($arg),*)
+    }};
 }
 
-pub(crate) use {export, offer};
+pub(crate) use export;

@@ -1,4 +1,4 @@
-//! Arguments of the second interface that are one value, or a place for one.
+//! Arguments of MPICH's interface that are one value, or a place for one.
 #![expect(
     unsafe_code,
     reason = "results are written through the caller's pointers"
@@ -7,23 +7,22 @@
 use core::ffi::{c_char, c_int, c_void};
 
 use super::constants::{
-    code_of, rank_of, source_of, standard_address, standard_code, standard_rank, standard_source,
-    standard_tag, tag_of, text_limit,
+    ACCESS_MODES, ASSERTIONS, BINDINGS, COMBINERS, COMPARED, KEYS, LOCK_TYPES, ORDERS,
+    PVAR_CLASSES, SAFETIES, SCOPES, SOURCE_ORDERS, SPLIT_TYPES, THREAD_LEVELS, TOPOLOGIES,
+    TYPE_CLASSES, VERBOSITIES, WHENCES, code_of, number_of as number, rank_of, set_of, source_of,
+    standard_address, standard_code, standard_key, standard_number, standard_rank, standard_room,
+    standard_root, standard_set, standard_source, standard_tag, tag_of, text_limit,
 };
 use super::handles::{number_of, standard_handle};
 use super::{Extent, Foreign};
-use crate::abi::Handle;
-use crate::args::{
-    Code, Comm, CommErrhandlerFn, Count, Datatype, Errhandler, InOut, Int, Length, MessageType,
-    Out, Rank, RecvPtr, Request, SendPtr, Slot, Source, Stored, Tag, TextOut,
-};
-use crate::callback::ErrorFn;
-use crate::entry::{Arg, Read};
+use crate::abi::{self, Handle};
+use crate::args::*;
+use crate::entry::{Arg, Large, Read, Small};
 use crate::error::{Cause, Result};
 use crate::handle::Kind;
 use crate::raise::Call;
 
-/// How a result is laid down for a program of the second interface.
+/// How a result is laid down for a program of MPICH.
 pub trait ForeignSlot<W>: Slot<W> {
     /// The C type.
     type Place: Copy;
@@ -40,10 +39,10 @@ pub trait ForeignSlot<W>: Slot<W> {
 
 /// What both interfaces pass alike.
 macro_rules! same {
-    ($($name:ty;)*) => {$(
-        impl<W> Foreign<W> for $name
+    ($($name:ident $(<$life:lifetime>)?;)*) => {$(
+        impl<$($life,)? W> Foreign<W> for $name $(<$life>)?
         where
-            $name: Read<W>,
+            $name $(<$life>)?: Read<W>,
         {
             type Raw = <Self as Arg<W>>::C;
             type Held = <Self as Arg<W>>::C;
@@ -58,7 +57,12 @@ macro_rules! same {
                 *held
             }
         }
+    )*};
+}
 
+/// Results that both interfaces lay down alike.
+macro_rules! same_places {
+    ($($name:ty;)*) => {$(
         impl<W> ForeignSlot<W> for $name
         where
             $name: Slot<W>,
@@ -73,8 +77,65 @@ macro_rules! same {
 }
 
 same! {
+    Address;
+    Aint;
+    Aints;
+    Argc;
+    Argv;
+    BlockLength;
+    BufferSize;
+    ConstAddress;
+    ConversionFn;
     Count;
+    Counts;
+    CvarHandle;
+    Displacement;
+    Displacements;
+    Displs;
+    EventDroppedFn;
+    EventFn;
+    EventFreeFn;
+    EventInstance;
+    EventRegistration;
+    ExtentFn;
+    FileName<'a>;
+    Flag;
     Int;
+    Ints;
+    LargeCount;
+    LateCount;
+    Level;
+    Offset;
+    OutAddress;
+    OutAints;
+    OutInts;
+    OutLargeCounts;
+    PvarHandle;
+    PvarSession;
+    Ranges;
+    Room;
+    Stride;
+    Text<'a>;
+    TextLists;
+    Texts;
+    ToolEnum;
+    Unit;
+}
+
+same_places! {
+    Aint;
+    Count;
+    CvarHandle;
+    Displacement;
+    EventRegistration;
+    Flag;
+    Int;
+    LargeCount;
+    Offset;
+    PvarHandle;
+    PvarSession;
+    ToolEnum;
+    Unit;
 }
 
 /// The number of elements of the arrays of the call.
@@ -125,12 +186,25 @@ macro_rules! mapped {
 }
 
 mapped! {
+    AccessMode(c_int) |set| standard_set(ACCESS_MODES, set);
+    Assertion(c_int) |set| standard_set(ASSERTIONS, set);
+    BufferAddress(*mut c_void) |address: *mut c_void| address.map_addr(standard_room);
+    CallbackSafety(c_int) |number| standard_number(SAFETIES, number);
     Code(c_int) standard_code;
+    KeyNumber(c_int) standard_key;
+    LockType(c_int) |number| standard_number(LOCK_TYPES, number);
+    Order(c_int) |number| standard_number(ORDERS, number);
+    PvarClass(c_int) |number| standard_number(PVAR_CLASSES, number);
     Rank(c_int) standard_rank;
     RecvPtr(*mut c_void) |address: *mut c_void| address.map_addr(standard_address);
+    Root(c_int) standard_root;
     SendPtr(*const c_void) |address: *const c_void| address.map_addr(standard_address);
     Source(c_int) standard_source;
+    SplitType(c_int) |number| standard_number(SPLIT_TYPES, number);
     Tag(c_int) standard_tag;
+    ThreadLevel(c_int) |number| standard_number(THREAD_LEVELS, number);
+    TypeClass(c_int) |number| standard_number(TYPE_CLASSES, number);
+    Whence(c_int) |number| standard_number(WHENCES, number);
 }
 
 macro_rules! placed {
@@ -142,17 +216,29 @@ macro_rules! placed {
             type Place = c_int;
 
             fn place(value: c_int) -> Result<c_int> {
-                Ok($of(value))
+                let of: fn(c_int) -> c_int = $of;
+                Ok(of(value))
             }
         }
     )*};
 }
 
 placed! {
+    AccessMode |set| set_of(ACCESS_MODES, set);
+    Binding |value| number(BINDINGS, value);
     Code code_of;
+    Combiner |value| number(COMBINERS, value);
+    Compared |value| number(COMPARED, value);
+    KeyNumber |value| number(KEYS, value);
+    PvarClass |value| number(PVAR_CLASSES, value);
     Rank rank_of;
+    Scope |value| number(SCOPES, value);
     Source source_of;
+    SourceOrder |value| number(SOURCE_ORDERS, value);
     Tag tag_of;
+    ThreadLevel |value| number(THREAD_LEVELS, value);
+    TopologyKind |value| number(TOPOLOGIES, value);
+    Verbosity |value| number(VERBOSITIES, value);
 }
 
 macro_rules! handles {
@@ -178,8 +264,59 @@ handles! {
     Comm Comm;
     Datatype Datatype;
     Errhandler Errhandler;
+    FirstErrhandler Errhandler;
+    Group Group;
+    Info Info;
+    LateComm Comm;
+    LateDatatype Datatype;
+    LateGroup Group;
+    Message Message;
     MessageType Datatype;
+    Op Op;
+    PeerComm Comm;
     Request Request;
+    Session Session;
+    Win Win;
+}
+
+/// Files are pointers; the null one is 0.
+impl<W> Foreign<W> for File {
+    type Raw = Handle;
+    type Held = Handle;
+
+    unsafe fn hold(raw: Handle, _extent: Extent) -> Handle {
+        standard_file(raw)
+    }
+
+    fn standard(held: &mut Handle) -> Handle {
+        *held
+    }
+}
+
+/// The standard's handle of a file.
+pub fn standard_file(file: Handle) -> Handle {
+    match file.0 {
+        0 => abi::MPI_FILE_NULL,
+        _ => file,
+    }
+}
+
+/// The handle of a file for the program.
+pub fn file_of(file: Handle) -> Handle {
+    match file {
+        abi::MPI_FILE_NULL => Handle(0),
+        _ => file,
+    }
+}
+
+impl<W> ForeignSlot<W> for File {
+    type Place = Handle;
+
+    const VOID: Option<fn() -> Handle> = Some(|| Handle(0));
+
+    fn place(value: Handle) -> Result<Handle> {
+        Ok(file_of(value))
+    }
 }
 
 macro_rules! handle_places {
@@ -199,8 +336,15 @@ macro_rules! handle_places {
 
 handle_places! {
     Comm MPI_COMM_NULL;
+    Datatype MPI_DATATYPE_NULL;
     Errhandler MPI_ERRHANDLER_NULL;
+    Group MPI_GROUP_NULL;
+    Info MPI_INFO_NULL;
+    Message MPI_MESSAGE_NULL;
+    Op MPI_OP_NULL;
     Request MPI_REQUEST_NULL;
+    Session MPI_SESSION_NULL;
+    Win MPI_WIN_NULL;
 }
 
 /// # Safety
@@ -302,35 +446,55 @@ impl<W> Foreign<W> for TextOut {
     }
 }
 
-impl<W> Foreign<W> for CommErrhandlerFn
-where
-    CommErrhandlerFn: Arg<W, C = *const c_void> + Read<W>,
-{
-    type Raw = *const c_void;
-    type Held = *const c_void;
+impl<W, T: ForeignSlot<W>> Foreign<W> for Wanted<T> {
+    type Raw = *mut T::Place;
+    type Held = *mut T::Place;
 
     #[inline(always)]
-    unsafe fn hold(raw: *const c_void, _extent: Extent) -> *const c_void {
+    unsafe fn hold(raw: Self::Raw, _extent: Extent) -> Self::Held {
         raw
     }
 
-    fn standard(held: &mut *const c_void) -> *const c_void {
-        *held
+    fn standard(held: &mut Self::Held) -> *mut <T as Slot<W>>::Raw {
+        held.cast()
     }
 
-    unsafe fn read(held: &mut *const c_void, _name: &'static str, _call: &Call) -> Result<Self> {
-        let (address, call) = (*held, call_comm_errhandler as _);
-        Ok(Self(ErrorFn { address, call }))
+    unsafe fn read(held: &mut Self::Held, name: &'static str, _call: &Call) -> Result<Self> {
+        let place = (!held.is_null()).then(|| out::<W, T>(*held, name));
+        Ok(Self::of(place.transpose()?))
     }
 }
 
-/// # Safety
-/// `function` is a handler for communicators of the second interface.
-unsafe fn call_comm_errhandler(function: *const c_void, object: Handle, code: c_int) {
-    type Function = unsafe extern "C-unwind" fn(*mut c_int, *mut c_int, ...);
-    // SAFETY: the caller says so.
-    let function = unsafe { core::mem::transmute::<*const c_void, Function>(function) };
-    let (mut comm, mut code) = (number_of(Kind::Comm, object), code_of(code));
-    // SAFETY: the arguments are those MPI gives to a handler; both outlive the call.
-    unsafe { function(&raw mut comm, &raw mut code) };
+macro_rules! new_datatypes {
+    ($($width:ident $is_large:literal;)*) => {$(
+        impl Foreign<$width> for NewDatatype {
+            type Raw = *mut c_int;
+            type Held = *mut c_int;
+
+            #[inline(always)]
+            unsafe fn hold(raw: *mut c_int, _extent: Extent) -> *mut c_int {
+                raw
+            }
+
+            fn standard(held: &mut *mut c_int) -> *mut Handle {
+                held.cast()
+            }
+
+            unsafe fn read(
+                held: &mut *mut c_int, name: &'static str, _call: &Call,
+            ) -> Result<Self> {
+                Ok(Self::of(out::<$width, Datatype>(*held, name)?, $is_large))
+            }
+
+            unsafe fn void(held: &mut *mut c_int) {
+                // SAFETY: passed on.
+                unsafe { <Out<Datatype> as Foreign<$width>>::void(held) };
+            }
+        }
+    )*};
+}
+
+new_datatypes! {
+    Small false;
+    Large true;
 }
