@@ -245,8 +245,14 @@ macro_rules! mpi {
 
 /// Makes the C symbols of functions that return a value: clocks, addresses, handle conversions.
 /// They take what C passes and cannot raise an error.
+///
+/// With `conversions` before them they are those between handles and integers, which another binary
+/// interface has in its own way.
 macro_rules! values {
-    ($(
+    (conversions $($functions:tt)*) => {
+        $crate::entry::values! { @standard $($functions)* }
+    };
+    (@standard $(
         $(#[$doc:meta])*
         fn $name:ident($($arg:ident: $ty:ty),*) -> $value:ty $body:block
     )*) => {
@@ -266,12 +272,6 @@ macro_rules! values {
                     profiled($($arg),*)
                 }
 
-                #[unsafe(export_name = concat!("mpilite_mpich_", stringify!($name)))]
-                extern "C" fn foreign(
-                    $($arg: <$ty as $crate::entry::Arg<$crate::entry::Small>>::C),*
-                ) -> <$value as $crate::entry::Value>::C {
-                    profiled($($arg),*)
-                }
             };
         )*
 
@@ -286,6 +286,24 @@ macro_rules! values {
             implemented: true,
             show: |_, _| (),
         }]),*];
+    };
+    ($(
+        $(#[$doc:meta])*
+        fn $name:ident($($arg:ident: $ty:ty),*) -> $value:ty $body:block
+    )*) => {
+        $crate::entry::values! { @standard $(
+            $(#[$doc])*
+            fn $name($($arg: $ty),*) -> $value $body
+        )* }
+        $(
+            #[expect(unsafe_code, reason = "a symbol is exported by its name")]
+            const _: () = {
+                #[unsafe(export_name = concat!("mpilite_mpich_", stringify!($name)))]
+                extern "C" fn foreign(
+                    $($arg: <$ty as $crate::entry::Arg<$crate::entry::Small>>::C),*
+                ) -> <$value as $crate::entry::Value>::C $body
+            };
+        )*
     };
 }
 

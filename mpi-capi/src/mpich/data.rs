@@ -12,6 +12,7 @@ use super::arguments::{file_of, standard_file};
 use super::constants::{code_of, rank_of, source_of};
 use super::statuses::Status;
 use crate::abi::{self, Handle};
+use crate::chapters::abi::{file_from_int, file_to_int};
 
 /// What `MPI_UNWEIGHTED` and `MPI_WEIGHTS_EMPTY` point to there.
 #[unsafe(export_name = "mpilite_mpich_weights")]
@@ -53,8 +54,6 @@ extern "C" fn mpilite_mpich_itself(handle: c_int) -> c_int {
 }
 
 unsafe extern "C" {
-    fn PMPI_File_toint(file: Handle) -> c_int;
-    fn PMPI_File_fromint(file: c_int) -> Handle;
     fn mpilite_mpich_MPI_Type_get_extent(
         datatype: c_int,
         lower_bound: *mut i64,
@@ -63,15 +62,13 @@ unsafe extern "C" {
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn mpilite_mpich_MPI_File_toint(file: Handle) -> c_int {
-    // SAFETY: any handle may be asked for.
-    unsafe { PMPI_File_toint(standard_file(file)) }
+extern "C" fn mpilite_mpich_file_to_int(file: Handle) -> c_int {
+    file_to_int(standard_file(file))
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn mpilite_mpich_MPI_File_fromint(file: c_int) -> Handle {
-    // SAFETY: any integer may be asked for.
-    file_of(unsafe { PMPI_File_fromint(file) })
+extern "C" fn mpilite_mpich_file_from_int(file: c_int) -> Handle {
+    file_of(file_from_int(file))
 }
 
 /// Statuses of C and of both Fortrans lie alike.
@@ -136,10 +133,7 @@ unsafe extern "C" fn mpilite_mpich_MPIR_Dup_fn(
 
 /// This interface is not the standard's.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn mpilite_mpich_MPI_Abi_get_version(
-    major: *mut c_int,
-    minor: *mut c_int,
-) -> c_int {
+unsafe extern "C" fn mpilite_mpich_no_abi(major: *mut c_int, minor: *mut c_int) -> c_int {
     // SAFETY: the caller passed both places.
     unsafe {
         major.write_unaligned(-1);

@@ -13,6 +13,7 @@ pub mod callbacks;
 pub mod constants;
 pub mod data;
 pub mod handles;
+pub mod jumps;
 pub mod statuses;
 #[cfg(test)]
 mod tests;
