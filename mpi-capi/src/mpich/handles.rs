@@ -11,10 +11,14 @@
 //! generation of the newest handle of each index is noted when the handle is given to the program:
 //! the way back takes no lock and finds out a handle that was freed, but for one of 64. Predefined
 //! objects have 1 in the two highest bits, but for five pairs of different lengths, null handles 0.
+#![expect(
+    unsafe_code,
+    reason = "pieces of a table are made once and never freed"
+)]
 
 use core::ffi::c_int;
-use core::sync::atomic::{AtomicU32, Ordering};
-use std::sync::OnceLock;
+use core::ptr;
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use mpi_lite::engine::Request;
 
@@ -45,9 +49,35 @@ const PIECE: usize = 4096;
 const PIECES: usize = (1 << INDEX_BITS) / PIECE;
 const KINDS: usize = 16;
 
-type Piece = OnceLock<Box<[AtomicU32]>>;
+/// A piece that is never freed, or null.
+type Piece = AtomicPtr<[AtomicU32; PIECE]>;
 
-static NEWEST: [[Piece; PIECES]; KINDS] = [const { [const { OnceLock::new() }; PIECES] }; KINDS];
+static NEWEST: [[Piece; PIECES]; KINDS] =
+    [const { [const { Piece::new(ptr::null_mut()) }; PIECES] }; KINDS];
+
+/// The place of the newest generation of a number of this kind, if one was given to the program.
+#[inline(always)]
+fn newest(kind: Kind, place: u32) -> Option<&'static AtomicU32> {
+    let piece = NEWEST[kind as usize][place as usize / PIECE].load(Ordering::Acquire);
+    // SAFETY: it is null, or `make_piece` has made and leaked it.
+    let piece = unsafe { piece.as_ref() }?;
+    Some(&piece[place as usize % PIECE])
+}
+
+/// Makes the piece of a number, unless another thread does at the same time.
+#[cold]
+fn make_piece(kind: Kind, place: u32) {
+    let made = Box::into_raw(Box::new([const { AtomicU32::new(0) }; PIECE]));
+    let piece = &NEWEST[kind as usize][place as usize / PIECE];
+    let (success, failure) = (Ordering::AcqRel, Ordering::Relaxed);
+    if piece
+        .compare_exchange(ptr::null_mut(), made, success, failure)
+        .is_err()
+    {
+        // SAFETY: it is the box of a few lines above, which nobody else has seen.
+        drop(unsafe { Box::from_raw(made) });
+    }
+}
 
 /// The number of a kind of object.
 #[inline(always)]
@@ -105,9 +135,12 @@ fn number_of_made(kind: Kind, handle: Handle) -> u32 {
         number <= INDEX_MASK,
         "fewer than 2^20 objects of a kind at a time"
     );
-    let piece = NEWEST[kind as usize][number as usize / PIECE]
-        .get_or_init(|| (0..PIECE).map(|_| AtomicU32::new(0)).collect());
-    piece[number as usize % PIECE].store(generation, Ordering::Relaxed);
+    if newest(kind, number).is_none() {
+        make_piece(kind, number);
+    }
+    newest(kind, number)
+        .expect("its piece was made")
+        .store(generation, Ordering::Relaxed);
     let short = generation & GENERATION_MASK;
     (MADE << 4 | object_of(kind)) << OBJECT_SHIFT | short << INDEX_BITS | number
 }
@@ -146,8 +179,7 @@ fn made(kind: Kind, number: u32) -> Option<Handle> {
         let pair = PREDEFINED.iter().find(|(pair, _)| *pair == number);
         return pair.map(|(_, handle)| *handle);
     };
-    let piece = NEWEST[kind as usize][place as usize / PIECE].get()?;
-    let newest = piece[place as usize % PIECE].load(Ordering::Relaxed);
+    let newest = newest(kind, place)?.load(Ordering::Relaxed);
     // The newest generation that has these bits.
     let short = number >> INDEX_BITS & GENERATION_MASK;
     let older = newest.wrapping_sub(short) & GENERATION_MASK;

@@ -7,7 +7,8 @@ use core::ptr;
 use core::sync::atomic::{AtomicI32, Ordering};
 use std::process::Command;
 
-use super::constants::{MAX_ERROR_STRING, STATUS_IGNORE};
+use super::constants::{self, STATUS_IGNORE};
+use super::handles;
 use super::statuses::Status;
 use super::{code_of, standard_code};
 use crate::abi::{self, Handle};
@@ -120,6 +121,9 @@ const ERR_RANK: c_int = 6;
 const ERR_TRUNCATE: c_int = 14;
 const ERR_IN_STATUS: c_int = 17;
 const ERR_REQUEST: c_int = 19;
+
+/// Where MPICH has its room for the text of an error.
+const MAX_ERROR_STRING: usize = 512;
 
 /// A value that no call writes.
 const UNTOUCHED: c_int = 77;
@@ -446,4 +450,107 @@ fn a_text_fits_the_room_of_its_interface() {
 
 fn place_of(text: &[MaybeUninit<c_char>]) -> *const c_char {
     text.as_ptr().cast()
+}
+
+/// The lines of `constants.tsv`: name, value of MPICH.
+fn constants() -> Vec<(&'static str, i64)> {
+    let lines = include_str!("constants.tsv").lines();
+    let rows = lines.filter(|line| !line.starts_with('#'));
+    rows.map(|row| row.split_once('\t').expect("two columns"))
+        .map(|(name, value)| (name, value.parse().expect("a number")))
+        .collect()
+}
+
+/// The standard's value of a constant of MPICH, by the map of its kind.
+fn standard_of(name: &str, value: i64) -> Option<i64> {
+    let int = value as c_int;
+    if let Some((_, number, handle)) = handles::NAMED.iter().find(|row| row.0 == name) {
+        assert_eq!(i64::from(*number), value, "{name}");
+        return Some(handle.0 as i64);
+    }
+    if let Some((_, own, standard)) = constants::NAMED.iter().find(|row| row.0 == name) {
+        assert_eq!(*own, int, "{name}");
+        return Some((*standard).into());
+    }
+    let is_code = name.starts_with("MPI_ERR_") || name.starts_with("MPI_T_ERR_");
+    let mapped = match name {
+        "MPI_SUCCESS" => standard_code(int),
+        _ if is_code && !name.starts_with("MPI_ERRORS") => {
+            assert_eq!(code_of(standard_code(int)), int, "{name}");
+            standard_code(int)
+        }
+        "MPI_ANY_SOURCE" => constants::standard_source(int),
+        "MPI_PROC_NULL" => constants::standard_rank(int),
+        "MPI_ROOT" => constants::standard_root(int),
+        "MPI_ANY_TAG" => constants::standard_tag(int),
+        "MPI_IN_PLACE" => constants::standard_address(value as usize) as c_int,
+        "MPI_BUFFER_AUTOMATIC" => constants::standard_room(value as usize) as c_int,
+        _ => return None,
+    };
+    Some(mapped.into())
+}
+
+#[test]
+fn every_constant_that_differs_is_mapped() {
+    /// What a program sees in its header and the library need not know, or knows in another place:
+    /// room for strings, the layout of a status, versions, places in a file.
+    const ELSEWHERE: &[&str] = &[
+        "MPI_BSEND_OVERHEAD",
+        "MPI_DISPLACEMENT_CURRENT",
+        "MPI_FILE_NULL",
+        "MPI_F_",
+        "MPI_LONG_LONG",
+        "MPI_C_COMPLEX",
+        "MPI_C_FLOAT_COMPLEX",
+        "MPI_MAX_",
+        "MPI_STATUSES_IGNORE",
+        "MPI_STATUS_IGNORE",
+        "MPI_SUBVERSION",
+        "MPI_VERSION",
+        "MPI_WIN_FLAVOR_",
+        "MPI_WIN_SEPARATE",
+        "MPI_WIN_UNIFIED",
+    ];
+    let mut mapped = 0;
+    for (name, value) in constants() {
+        let standard = abi::CONSTANTS.iter().find(|constant| constant.name == name);
+        let standard = standard.expect("a name of the standard").value;
+        match standard_of(name, value) {
+            Some(found) => {
+                assert_eq!(found, standard, "{name}");
+                mapped += 1;
+            }
+            None => assert!(
+                value == standard || ELSEWHERE.iter().any(|start| name.starts_with(start)),
+                "{name}: {value} in MPICH, {standard} in the standard"
+            ),
+        }
+    }
+    assert!(mapped > 300, "{mapped}");
+}
+
+#[test]
+fn built_in_handles_lead_to_the_standards_and_back() {
+    use crate::handle::Kind;
+    let kinds = [
+        ("MPI_COMM_", Kind::Comm),
+        ("MPI_GROUP_", Kind::Group),
+        ("MPI_ERR", Kind::Errhandler),
+        ("MPI_INFO_", Kind::Info),
+        ("MPI_REQUEST_", Kind::Request),
+        ("MPI_MESSAGE_", Kind::Message),
+        ("MPI_SESSION_", Kind::Session),
+        ("MPI_WIN_", Kind::Win),
+    ];
+    for (name, number, handle) in handles::NAMED {
+        let of_name = kinds.iter().find(|(start, _)| name.starts_with(start));
+        let kind = match of_name {
+            Some((_, kind)) => *kind,
+            None if number >> 26 & 15 == 6 => Kind::Op,
+            None => Kind::Datatype,
+        };
+        let int = number.cast_signed();
+        assert_eq!(handles::standard_handle(kind, int), *handle, "{name}");
+        assert_eq!(handles::number_of(kind, *handle), int, "{name}");
+    }
 }
