@@ -102,9 +102,6 @@ macro_rules! mpi {
                 @export $name $crate::entry::Small [$name] ($($arg: $ty),*) $body);
             $crate::entry::mpi!(
                 @export $name $crate::entry::Large [$($large)?] ($($arg: $ty),*) $body);
-            $crate::mpich::export!($name $crate::entry::Small, [$name] ($($arg: $ty),*) $body);
-            $crate::mpich::export!(
-                $name $crate::entry::Large, [$($large)?] ($($arg: $ty),*) $body);
         )*
 
         /// The functions of this file: the plain name, then its large-count twin.
@@ -129,9 +126,10 @@ macro_rules! mpi {
             static SYMBOL: $crate::symbol::Symbol =
                 $crate::symbol::Symbol::new(stringify!($symbol));
 
-            #[unsafe(export_name = concat!("P", stringify!($symbol)))]
+            // Not exported: in a process with two binary interfaces the names lead elsewhere.
+            #[inline(never)]
             #[allow(clippy::too_many_arguments, reason = "C's argument lists")]
-            unsafe extern "C" fn profiled(
+            unsafe extern "C" fn standard(
                 $($arg: <$ty as $crate::entry::Arg<$width>>::C),*
             ) -> core::ffi::c_int {
                 let record;
@@ -151,7 +149,7 @@ macro_rules! mpi {
                             $crate::abi::MPI_SUCCESS
                         }
                         // SAFETY: the caller's promises are passed on as they are.
-                        None => unsafe { profiled($($arg),*) },
+                        None => unsafe { standard($($arg),*) },
                     });
                 }
                 match $crate::entry::mpi!(@run $name $width, (call) ($($arg: $ty),*) $body) {
@@ -171,13 +169,26 @@ macro_rules! mpi {
                 }
             }
 
+            #[unsafe(export_name = concat!("P", stringify!($symbol)))]
+            #[allow(clippy::too_many_arguments, reason = "C's argument lists")]
+            unsafe extern "C" fn profiled(
+                $($arg: <$ty as $crate::entry::Arg<$width>>::C),*
+            ) -> core::ffi::c_int {
+                // SAFETY: the caller's promises are passed on as they are.
+                unsafe { standard($($arg),*) }
+            }
+
             #[unsafe(export_name = stringify!($symbol))]
             #[allow(clippy::too_many_arguments, reason = "C's argument lists")]
             unsafe extern "C" fn plain(
                 $($arg: <$ty as $crate::entry::Arg<$width>>::C),*
             ) -> core::ffi::c_int {
                 // SAFETY: the caller's promises are passed on as they are.
-                unsafe { profiled($($arg),*) }
+                unsafe { standard($($arg),*) }
+            }
+
+            $crate::mpich::export! {
+                standard $name $width, [$symbol] ($($arg: $ty),*) $body
             }
         };
     };

@@ -286,6 +286,21 @@ impl OutDatatypes {
         }
     }
 
+    /// Checks that there is an array.
+    ///
+    /// # Errors
+    /// The array is null.
+    pub fn check(self) -> Result<()> {
+        let is_null = match self.0 {
+            OutHandles::Standard(array) => array.is_null(),
+            OutHandles::Numbers(array, _) => array.is_null(),
+        };
+        match is_null {
+            true => Err(Error::new(abi::MPI_ERR_ARG, NULL_ARRAY)),
+            false => Ok(()),
+        }
+    }
+
     /// Writes the element at `index` if the caller has passed an array.
     ///
     /// # Errors

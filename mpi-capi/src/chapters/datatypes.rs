@@ -426,9 +426,10 @@ fn structure(blocks: &[(u64, i64)], types: &[Datatype]) -> Result<data::Datatype
 fn write_datatypes(recipe: &Recipe, room: OutDatatypes) -> Result<()> {
     for (at, part) in recipe.datatypes.iter().enumerate() {
         // A handle is made only if there is a place for it.
-        room.set(at, part.handle)?;
-        if let Some(made) = part.made().filter(|_| !part.is_unnamed_predefined()) {
-            room.set(at, types::register(Arc::clone(made)))?;
+        room.check()?;
+        match part.made().filter(|_| !part.is_unnamed_predefined()) {
+            Some(made) => room.set(at, types::register(Arc::clone(made)))?,
+            None => room.set(at, part.handle)?,
         }
     }
     Ok(())

@@ -13,7 +13,7 @@ use super::constants::{
     standard_address, standard_code, standard_key, standard_number, standard_rank, standard_room,
     standard_root, standard_set, standard_source, standard_tag, tag_of, text_limit,
 };
-use super::handles::{number_of, standard_handle};
+use super::handles::{built_in_or_made, communicator, number_of, standard_handle};
 use super::{Extent, Foreign};
 use crate::abi::{self, Handle};
 use crate::args::*;
@@ -27,14 +27,66 @@ pub trait ForeignSlot<W>: Slot<W> {
     /// The C type.
     type Place: Copy;
 
+    /// What stands in the standard's place until a body writes it, and no body writes; `None` if
+    /// the interfaces lay the result down alike.
+    const BLANK: Option<<Self as Slot<W>>::Raw>;
+
     /// The null handle, if the result is a handle of an object.
     const VOID: Option<fn() -> Self::Place> = None;
 
-    /// The value as C holds it.
-    ///
-    /// # Errors
-    /// `Cause::TooLarge` if the C type cannot hold it.
-    fn place(value: Self::Value) -> Result<Self::Place>;
+    /// Returns true if both are the same.
+    fn is(raw: <Self as Slot<W>>::Raw, other: <Self as Slot<W>>::Raw) -> bool;
+
+    /// The value of the standard's place as MPICH holds it.
+    fn place(raw: <Self as Slot<W>>::Raw) -> Self::Place;
+}
+
+/// A place of the program, and the standard's form of it.
+pub struct HeldPlace<P, R> {
+    place: *mut P,
+    before: R,
+    standard: R,
+}
+
+impl<P: Copy, R: Copy> HeldPlace<P, R> {
+    fn new(place: *mut P, before: R) -> Self {
+        Self {
+            place,
+            before,
+            standard: before,
+        }
+    }
+
+    #[inline(always)]
+    fn address(&mut self, is_alike: bool) -> *mut R {
+        if is_alike || self.place.is_null() {
+            return self.place.cast();
+        }
+        &raw mut self.standard
+    }
+}
+
+/// What a place of the program holds until a body writes there.
+#[inline(always)]
+fn blank<W, T: ForeignSlot<W>>() -> T::Raw {
+    match T::BLANK {
+        Some(blank) => blank,
+        // SAFETY: all types of results are integers, and nobody looks at it.
+        None => unsafe { core::mem::zeroed() },
+    }
+}
+
+/// Writes what a body has written.
+///
+/// # Safety
+/// The place is null or one of the program.
+#[inline(always)]
+unsafe fn write_back<W, T: ForeignSlot<W>>(held: &HeldPlace<T::Place, T::Raw>) {
+    if T::BLANK.is_none() || held.place.is_null() || T::is(held.standard, held.before) {
+        return;
+    }
+    // SAFETY: not null, and the caller passed a place of that type.
+    unsafe { held.place.write_unaligned(T::place(held.standard)) };
 }
 
 /// What both interfaces pass alike.
@@ -69,8 +121,14 @@ macro_rules! same_places {
         {
             type Place = <Self as Slot<W>>::Raw;
 
-            fn place(value: Self::Value) -> Result<Self::Place> {
-                <Self as Slot<W>>::raw(value)
+            const BLANK: Option<<Self as Slot<W>>::Raw> = None;
+
+            fn is(_raw: Self::Place, _other: Self::Place) -> bool {
+                true
+            }
+
+            fn place(raw: Self::Place) -> Self::Place {
+                raw
             }
         }
     )*};
@@ -211,13 +269,19 @@ macro_rules! placed {
     ($($name:ident $of:expr;)*) => {$(
         impl<W> ForeignSlot<W> for $name
         where
-            $name: Slot<W> + Stored<Value = c_int>,
+            $name: Slot<W, Raw = c_int>,
         {
             type Place = c_int;
 
-            fn place(value: c_int) -> Result<c_int> {
+            const BLANK: Option<c_int> = Some(c_int::MIN);
+
+            fn is(raw: c_int, other: c_int) -> bool {
+                raw == other
+            }
+
+            fn place(raw: c_int) -> c_int {
                 let of: fn(c_int) -> c_int = $of;
-                Ok(of(value))
+                of(raw)
             }
         }
     )*};
@@ -242,14 +306,14 @@ placed! {
 }
 
 macro_rules! handles {
-    ($($name:ident $kind:ident;)*) => {$(
+    ($($name:ident $kind:ident $find:ident;)*) => {$(
         impl<W> Foreign<W> for $name {
             type Raw = c_int;
             type Held = Handle;
 
             #[inline(always)]
             unsafe fn hold(raw: c_int, _extent: Extent) -> Handle {
-                standard_handle(Kind::$kind, raw)
+                $find(Kind::$kind, raw)
             }
 
             #[inline(always)]
@@ -261,22 +325,22 @@ macro_rules! handles {
 }
 
 handles! {
-    Comm Comm;
-    Datatype Datatype;
-    Errhandler Errhandler;
-    FirstErrhandler Errhandler;
-    Group Group;
-    Info Info;
-    LateComm Comm;
-    LateDatatype Datatype;
-    LateGroup Group;
-    Message Message;
-    MessageType Datatype;
-    Op Op;
-    PeerComm Comm;
-    Request Request;
-    Session Session;
-    Win Win;
+    Comm Comm communicator;
+    Datatype Datatype standard_handle;
+    Errhandler Errhandler standard_handle;
+    FirstErrhandler Errhandler standard_handle;
+    Group Group standard_handle;
+    Info Info standard_handle;
+    LateComm Comm standard_handle;
+    LateDatatype Datatype standard_handle;
+    LateGroup Group standard_handle;
+    Message Message standard_handle;
+    MessageType Datatype built_in_or_made;
+    Op Op standard_handle;
+    PeerComm Comm standard_handle;
+    Request Request standard_handle;
+    Session Session standard_handle;
+    Win Win standard_handle;
 }
 
 /// Files are pointers; the null one is 0.
@@ -309,13 +373,22 @@ pub fn file_of(file: Handle) -> Handle {
     }
 }
 
+/// No handle has this value.
+const NO_HANDLE: Handle = Handle(usize::MAX);
+
 impl<W> ForeignSlot<W> for File {
     type Place = Handle;
 
+    const BLANK: Option<Handle> = Some(NO_HANDLE);
+
     const VOID: Option<fn() -> Handle> = Some(|| Handle(0));
 
-    fn place(value: Handle) -> Result<Handle> {
-        Ok(file_of(value))
+    fn is(raw: Handle, other: Handle) -> bool {
+        raw == other
+    }
+
+    fn place(raw: Handle) -> Handle {
+        file_of(raw)
     }
 }
 
@@ -324,11 +397,17 @@ macro_rules! handle_places {
         impl<W> ForeignSlot<W> for $name {
             type Place = c_int;
 
+            const BLANK: Option<Handle> = Some(NO_HANDLE);
+
             const VOID: Option<fn() -> c_int> =
                 Some(|| number_of(Kind::$name, crate::abi::$null));
 
-            fn place(value: Handle) -> Result<c_int> {
-                Ok(number_of(Kind::$name, value))
+            fn is(raw: Handle, other: Handle) -> bool {
+                raw == other
+            }
+
+            fn place(raw: Handle) -> c_int {
+                number_of(Kind::$name, raw)
             }
         }
     )*};
@@ -350,7 +429,7 @@ handle_places! {
 /// # Safety
 /// `place` is a writable `T::Place`.
 unsafe fn store<W, T: ForeignSlot<W>>(place: *mut c_void, value: T::Value) -> Result<()> {
-    let raw = T::place(value)?;
+    let raw = T::place(<T as Slot<W>>::raw(value)?);
     // SAFETY: the place is a writable `T::Place`; alignment is not relied on.
     unsafe { place.cast::<T::Place>().write_unaligned(raw) };
     Ok(())
@@ -368,64 +447,71 @@ fn out<W, T: ForeignSlot<W>>(place: *mut T::Place, name: &'static str) -> Result
 
 impl<W, T: ForeignSlot<W>> Foreign<W> for Out<T> {
     type Raw = *mut T::Place;
-    type Held = *mut T::Place;
+    type Held = HeldPlace<T::Place, <T as Slot<W>>::Raw>;
 
     #[inline(always)]
     unsafe fn hold(raw: Self::Raw, _extent: Extent) -> Self::Held {
-        raw
+        HeldPlace::new(raw, blank::<W, T>())
     }
 
-    /// The address: it is shown, and not followed.
+    #[inline(always)]
     fn standard(held: &mut Self::Held) -> *mut <T as Slot<W>>::Raw {
-        held.cast()
+        held.address(T::BLANK.is_none())
     }
 
+    /// The place itself: the result may come after the call.
     unsafe fn read(held: &mut Self::Held, name: &'static str, _call: &Call) -> Result<Self> {
-        out::<W, T>(*held, name)
+        out::<W, T>(held.place, name)
     }
 
     unsafe fn void(held: &mut Self::Held) {
         if let Some(null) = T::VOID
-            && !held.is_null()
+            && !held.place.is_null()
         {
             // SAFETY: not null, and the caller passed a place of that type.
-            unsafe { held.write_unaligned(null()) };
+            unsafe { held.place.write_unaligned(null()) };
         }
+    }
+
+    #[inline(always)]
+    unsafe fn release(held: &mut Self::Held) {
+        // SAFETY: passed on.
+        unsafe { write_back::<W, T>(held) };
     }
 }
 
 impl<W, T> Foreign<W> for InOut<T>
 where
     T: ForeignSlot<W>
-        + Arg<W, C = <T as Slot<W>>::Raw>
+        + Read<W, C = <T as Slot<W>>::Raw>
         + Foreign<W, Raw = <T as ForeignSlot<W>>::Place>,
 {
     type Raw = *mut <T as Foreign<W>>::Raw;
-    type Held = *mut <T as Foreign<W>>::Raw;
+    type Held = HeldPlace<<T as ForeignSlot<W>>::Place, <T as Slot<W>>::Raw>;
 
     #[inline(always)]
-    unsafe fn hold(raw: Self::Raw, _extent: Extent) -> Self::Held {
-        raw
-    }
-
-    /// The address: it is shown, and not followed.
-    fn standard(held: &mut Self::Held) -> *mut <T as Slot<W>>::Raw {
-        held.cast()
-    }
-
-    unsafe fn read(held: &mut Self::Held, name: &'static str, call: &Call) -> Result<Self> {
-        let out = out::<W, T>(*held, name)?;
+    unsafe fn hold(raw: Self::Raw, extent: Extent) -> Self::Held {
+        if T::BLANK.is_none() || raw.is_null() {
+            return HeldPlace::new(raw, blank::<W, T>());
+        }
         // SAFETY: not null, and the caller passed a place that holds the argument.
-        let value = unsafe {
-            let mut value = T::hold(held.read_unaligned(), Extent::default());
-            T::note(T::standard(&mut value), call);
-            <T as Foreign<W>>::read(&mut value, name, call)?
-        };
-        Ok(Self::of(value, out))
+        let mut value = unsafe { T::hold(raw.read_unaligned(), extent) };
+        HeldPlace::new(raw, T::standard(&mut value))
+    }
+
+    #[inline(always)]
+    fn standard(held: &mut Self::Held) -> *mut <T as Slot<W>>::Raw {
+        held.address(T::BLANK.is_none())
     }
 
     /// Nothing: the place keeps its argument.
     unsafe fn void(_held: &mut Self::Held) {}
+
+    #[inline(always)]
+    unsafe fn release(held: &mut Self::Held) {
+        // SAFETY: passed on.
+        unsafe { write_back::<W, T>(held) };
+    }
 }
 
 impl<W> Foreign<W> for TextOut {
@@ -448,53 +534,46 @@ impl<W> Foreign<W> for TextOut {
 
 impl<W, T: ForeignSlot<W>> Foreign<W> for Wanted<T> {
     type Raw = *mut T::Place;
-    type Held = *mut T::Place;
+    type Held = HeldPlace<T::Place, <T as Slot<W>>::Raw>;
 
     #[inline(always)]
-    unsafe fn hold(raw: Self::Raw, _extent: Extent) -> Self::Held {
-        raw
+    unsafe fn hold(raw: Self::Raw, extent: Extent) -> Self::Held {
+        // SAFETY: passed on.
+        unsafe { <Out<T> as Foreign<W>>::hold(raw, extent) }
     }
 
     fn standard(held: &mut Self::Held) -> *mut <T as Slot<W>>::Raw {
-        held.cast()
+        <Out<T> as Foreign<W>>::standard(held)
     }
 
-    unsafe fn read(held: &mut Self::Held, name: &'static str, _call: &Call) -> Result<Self> {
-        let place = (!held.is_null()).then(|| out::<W, T>(*held, name));
-        Ok(Self::of(place.transpose()?))
+    unsafe fn release(held: &mut Self::Held) {
+        // SAFETY: passed on.
+        unsafe { <Out<T> as Foreign<W>>::release(held) };
     }
 }
 
 macro_rules! new_datatypes {
-    ($($width:ident $is_large:literal;)*) => {$(
+    ($($width:ident)*) => {$(
         impl Foreign<$width> for NewDatatype {
             type Raw = *mut c_int;
-            type Held = *mut c_int;
+            type Held = HeldPlace<c_int, Handle>;
 
             #[inline(always)]
-            unsafe fn hold(raw: *mut c_int, _extent: Extent) -> *mut c_int {
-                raw
-            }
-
-            fn standard(held: &mut *mut c_int) -> *mut Handle {
-                held.cast()
-            }
-
-            unsafe fn read(
-                held: &mut *mut c_int, name: &'static str, _call: &Call,
-            ) -> Result<Self> {
-                Ok(Self::of(out::<$width, Datatype>(*held, name)?, $is_large))
-            }
-
-            unsafe fn void(held: &mut *mut c_int) {
+            unsafe fn hold(raw: *mut c_int, extent: Extent) -> Self::Held {
                 // SAFETY: passed on.
-                unsafe { <Out<Datatype> as Foreign<$width>>::void(held) };
+                unsafe { <Out<Datatype> as Foreign<$width>>::hold(raw, extent) }
+            }
+
+            fn standard(held: &mut Self::Held) -> *mut Handle {
+                <Out<Datatype> as Foreign<$width>>::standard(held)
+            }
+
+            unsafe fn release(held: &mut Self::Held) {
+                // SAFETY: passed on.
+                unsafe { <Out<Datatype> as Foreign<$width>>::release(held) };
             }
         }
     )*};
 }
 
-new_datatypes! {
-    Small false;
-    Large true;
-}
+new_datatypes! { Small Large }

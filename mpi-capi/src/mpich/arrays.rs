@@ -105,6 +105,7 @@ macro_rules! pointers {
         impl<W> Foreign<W> for $name {
             type Raw = $raw;
             type Held = $raw;
+            const IS_PLAIN: bool = false;
 
             #[inline(always)]
             unsafe fn hold(raw: $raw, _extent: Extent) -> $raw {

@@ -27,6 +27,7 @@ macro_rules! functions {
         impl Foreign<$width> for $name {
             type Raw = *const c_void;
             type Held = *const c_void;
+            const IS_PLAIN: bool = false;
 
             #[inline(always)]
             unsafe fn hold(raw: *const c_void, _extent: Extent) -> *const c_void {

@@ -155,8 +155,26 @@ const fn first_number(kind: Kind) -> u32 {
 
 /// The standard's handle behind a number. A number that is no handle of this kind becomes a handle
 /// that is none either.
-#[inline(always)]
+#[inline(never)]
 pub fn standard_handle(kind: Kind, number: c_int) -> Handle {
+    built_in_or_made(kind, number)
+}
+
+/// The standard's handle of a communicator: the two built-in ones are found without a table.
+#[inline(always)]
+pub fn communicator(kind: Kind, number: c_int) -> Handle {
+    const FIRST: u32 = 0x4400_0000;
+    const _: () = assert!(abi::MPI_COMM_SELF.0 == abi::MPI_COMM_WORLD.0 + 1);
+    let place = number.cast_unsigned().wrapping_sub(FIRST);
+    if place <= 1 {
+        return Handle(abi::MPI_COMM_WORLD.0 + place as usize);
+    }
+    standard_handle(kind, number)
+}
+
+/// As [`standard_handle`], where the time of a call counts.
+#[inline(always)]
+pub fn built_in_or_made(kind: Kind, number: c_int) -> Handle {
     let number = number.cast_unsigned();
     built_in(object_of(kind), number).unwrap_or_else(|| other_handle(kind, number))
 }

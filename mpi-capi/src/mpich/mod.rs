@@ -33,6 +33,9 @@ pub trait Foreign<W>: Read<W> {
     /// What C passes.
     type Raw: Copy;
 
+    /// True if the standard's form of it is all that the body needs to know.
+    const IS_PLAIN: bool = true;
+
     /// What is kept of it while the call runs: on the stack, but for long arrays.
     type Held;
 
@@ -86,77 +89,95 @@ pub struct Extent {
     pub length: usize,
 }
 
-/// Makes the symbol of one width: the entry's body behind arguments of MPICH's interface.
-macro_rules! export {
-    ($name:ident $width:ty, [] $args:tt $body:tt) => {};
-    ($name:ident $width:ty, [$symbol:ident] ($($arg:ident: $ty:ty),*) $body:tt) => {
-        #[expect(unsafe_code, reason = "an exported symbol is called by C with raw arguments")]
-        const _: () = {
-            static SYMBOL: $crate::symbol::Symbol =
-                $crate::symbol::Symbol::new(stringify!($symbol));
+/// Functions whose results come after the call, or whose texts have less room than the standard's.
+const OF_ITS_OWN: &[&str] = &[
+    "MPI_Comm_idup",
+    "MPI_Comm_idup_with_info",
+    "MPI_Get_processor_name",
+    "MPI_Info_get_nthkey",
+    "MPI_Lookup_name",
+    "MPI_Open_port",
+];
 
-            #[unsafe(export_name = concat!("mpilite_mpich_", stringify!($symbol)))]
-            #[allow(clippy::too_many_arguments, reason = "C's argument lists")]
-            #[allow(unused_mut, reason = "some functions have no arguments")]
-            unsafe extern "C" fn foreign(
-                $($arg: <$ty as $crate::mpich::Foreign<$width>>::Raw),*
-            ) -> core::ffi::c_int {
-                // SAFETY: the caller's promises are passed on as they are.
-                let again = move || unsafe { foreign($($arg),*) };
-                let mut _extent = $crate::mpich::Extent::default();
-                $( <$ty as $crate::mpich::Foreign<$width>>::measure($arg, &mut _extent); )*
-                $(
-                    // SAFETY: the caller of the C function keeps MPI's rules for this argument.
-                    let mut $arg = unsafe { <$ty as $crate::mpich::Foreign<$width>>::hold($arg, _extent) };
-                )*
-                let record;
-                let call = if const { $crate::symbol::is_recorded(stringify!($symbol)) } {
-                    record = ($($crate::entry::keep::<$ty, $width>(
-                        <$ty as $crate::mpich::Foreign<$width>>::standard(&mut $arg)),)*);
-                    if const { $crate::symbol::is_reduction(stringify!($symbol)) } {
-                        $crate::global::LIBRARY.note_reduction(&SYMBOL);
-                    }
-                    $crate::raise::Call::enter_recorded(&SYMBOL, &record)
-                } else {
-                    $crate::raise::Call::enter(&SYMBOL)
+/// Returns true if the body of this function is to get arguments of MPICH's interface, whatever
+/// their types.
+pub const fn is_of_its_own(name: &str) -> bool {
+    crate::symbol::is_in(OF_ITS_OWN, name)
+}
+
+/// Makes the symbol of one width: it calls the entry of the standard's interface with translated
+/// arguments. If one of the arguments has to know the interface, as a function of the program does,
+/// the symbol has the body of the entry and all around it.
+macro_rules! export {
+    (
+        $standard:ident $name:ident $width:ty, [$symbol:ident] ($($arg:ident: $ty:ty),*) $body:tt
+    ) => {
+        #[unsafe(export_name = concat!("mpilite_mpich_", stringify!($symbol)))]
+        #[allow(clippy::too_many_arguments, reason = "C's argument lists")]
+        #[allow(unused_mut, reason = "some functions have no arguments")]
+        unsafe extern "C" fn foreign(
+            $($arg: <$ty as $crate::mpich::Foreign<$width>>::Raw),*
+        ) -> core::ffi::c_int {
+            // SAFETY: the caller's promises are passed on as they are.
+            let again = move || unsafe { foreign($($arg),*) };
+            let mut _extent = $crate::mpich::Extent::default();
+            $( <$ty as $crate::mpich::Foreign<$width>>::measure($arg, &mut _extent); )*
+            $(
+                // SAFETY: the caller of the C function keeps MPI's rules for this argument.
+                let mut $arg = unsafe {
+                    <$ty as $crate::mpich::Foreign<$width>>::hold($arg, _extent)
                 };
-                if let Err(error) = call.check_running() {
-                    $( let $arg = <$ty as $crate::mpich::Foreign<$width>>::standard(&mut $arg); )*
-                    let code = call.refuse(error, &move |first| match first {
-                        Some(_call) => {
-                            $( <$ty as $crate::entry::Arg<$width>>::note($arg, _call); )*
-                            $crate::abi::MPI_SUCCESS
-                        }
-                        None => $crate::mpich::standard_code(again()),
-                    });
+            )*
+            if const {
+                !$crate::mpich::is_of_its_own(stringify!($symbol))
+                    $(&& <$ty as $crate::mpich::Foreign<$width>>::IS_PLAIN)*
+            } {
+                // SAFETY: as above; what is held lasts as long as the call.
+                unsafe {
+                    let code = $standard($(
+                        <$ty as $crate::mpich::Foreign<$width>>::standard(&mut $arg)
+                    ),*);
+                    $( <$ty as $crate::mpich::Foreign<$width>>::release(&mut $arg); )*
                     return $crate::mpich::code_of(code);
                 }
-                let mut run = || {
-                    $(
-                        let standard = <$ty as $crate::mpich::Foreign<$width>>::standard(&mut $arg);
-                        <$ty as $crate::entry::Arg<$width>>::note(standard, &call);
-                    )*
-                    $crate::mpich::export!(@run $name $width, (call) ($($arg: $ty),*) $body)
-                };
-                let result = run();
-                $(
-                    // SAFETY: as above.
-                    unsafe {
-                        if result.is_err() {
-                            <$ty as $crate::mpich::Foreign<$width>>::void(&mut $arg);
-                        }
-                        <$ty as $crate::mpich::Foreign<$width>>::release(&mut $arg);
-                    }
-                )*
-                let Err(error) = result else {
-                    return 0;
-                };
-                $( let $arg = <$ty as $crate::mpich::Foreign<$width>>::standard(&mut $arg); )*
-                $crate::mpich::code_of(call.raise(error, &move |_line| {
-                    $( <$ty as $crate::entry::Arg<$width>>::show($arg, stringify!($arg), _line); )*
-                }))
             }
-        };
+            let call = $crate::raise::Call::enter(&SYMBOL);
+            if let Err(error) = call.check_running() {
+                $( let $arg = <$ty as $crate::mpich::Foreign<$width>>::standard(&mut $arg); )*
+                let code = call.refuse(error, &move |first| match first {
+                    Some(_call) => {
+                        $( <$ty as $crate::entry::Arg<$width>>::note($arg, _call); )*
+                        $crate::abi::MPI_SUCCESS
+                    }
+                    None => $crate::mpich::standard_code(again()),
+                });
+                return $crate::mpich::code_of(code);
+            }
+            let mut run = || {
+                $(
+                    let standard = <$ty as $crate::mpich::Foreign<$width>>::standard(&mut $arg);
+                    <$ty as $crate::entry::Arg<$width>>::note(standard, &call);
+                )*
+                $crate::mpich::export!(@run $name $width, (call) ($($arg: $ty),*) $body)
+            };
+            let result = run();
+            $(
+                // SAFETY: as above.
+                unsafe {
+                    if result.is_err() {
+                        <$ty as $crate::mpich::Foreign<$width>>::void(&mut $arg);
+                    }
+                    <$ty as $crate::mpich::Foreign<$width>>::release(&mut $arg);
+                }
+            )*
+            let Err(error) = result else {
+                return 0;
+            };
+            $( let $arg = <$ty as $crate::mpich::Foreign<$width>>::standard(&mut $arg); )*
+            $crate::mpich::code_of(call.raise(error, &move |_line| {
+                $( <$ty as $crate::entry::Arg<$width>>::show($arg, stringify!($arg), _line); )*
+            }))
+        }
     };
 
     (@run $name:ident $width:ty, ($call:ident) ($($arg:ident: $ty:ty),*) ;) => {
@@ -166,7 +187,8 @@ macro_rules! export {
         $(
             // SAFETY: the caller of the C function keeps MPI's rules for this argument.
             let $arg = unsafe {
-                <$ty as $crate::mpich::Foreign<$width>>::read(&mut $arg, stringify!($arg), &$call)?
+                <$ty as $crate::mpich::Foreign<$width>>::read(
+                    &mut $arg, stringify!($arg), &$call)?
             };
         )*
         $name($($arg),*)
