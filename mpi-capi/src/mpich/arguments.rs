@@ -13,7 +13,7 @@ use super::constants::{
     standard_address, standard_code, standard_key, standard_number, standard_rank, standard_room,
     standard_root, standard_set, standard_source, standard_tag, tag_of, text_limit,
 };
-use super::handles::{built_in_or_made, communicator, number_of, standard_handle};
+use super::handles::{built_in_or_made, communicator, null_number, number_of, standard_handle};
 use super::{Extent, Foreign};
 use crate::abi::{self, Handle};
 use crate::args::*;
@@ -32,7 +32,7 @@ pub trait ForeignSlot<W>: Slot<W> {
     const BLANK: Option<<Self as Slot<W>>::Raw>;
 
     /// The null handle, if the result is a handle of an object.
-    const VOID: Option<fn() -> Self::Place> = None;
+    const VOID: Option<Self::Place> = None;
 
     /// Returns true if both are the same.
     fn is(raw: <Self as Slot<W>>::Raw, other: <Self as Slot<W>>::Raw) -> bool;
@@ -381,7 +381,7 @@ impl<W> ForeignSlot<W> for File {
 
     const BLANK: Option<Handle> = Some(NO_HANDLE);
 
-    const VOID: Option<fn() -> Handle> = Some(|| Handle(0));
+    const VOID: Option<Handle> = Some(Handle(0));
 
     fn is(raw: Handle, other: Handle) -> bool {
         raw == other
@@ -393,14 +393,13 @@ impl<W> ForeignSlot<W> for File {
 }
 
 macro_rules! handle_places {
-    ($($name:ident $null:ident;)*) => {$(
+    ($($name:ident;)*) => {$(
         impl<W> ForeignSlot<W> for $name {
             type Place = c_int;
 
             const BLANK: Option<Handle> = Some(NO_HANDLE);
 
-            const VOID: Option<fn() -> c_int> =
-                Some(|| number_of(Kind::$name, crate::abi::$null));
+            const VOID: Option<c_int> = Some(null_number(Kind::$name));
 
             fn is(raw: Handle, other: Handle) -> bool {
                 raw == other
@@ -414,16 +413,16 @@ macro_rules! handle_places {
 }
 
 handle_places! {
-    Comm MPI_COMM_NULL;
-    Datatype MPI_DATATYPE_NULL;
-    Errhandler MPI_ERRHANDLER_NULL;
-    Group MPI_GROUP_NULL;
-    Info MPI_INFO_NULL;
-    Message MPI_MESSAGE_NULL;
-    Op MPI_OP_NULL;
-    Request MPI_REQUEST_NULL;
-    Session MPI_SESSION_NULL;
-    Win MPI_WIN_NULL;
+    Comm;
+    Datatype;
+    Errhandler;
+    Group;
+    Info;
+    Message;
+    Op;
+    Request;
+    Session;
+    Win;
 }
 
 /// # Safety
@@ -451,6 +450,13 @@ impl<W, T: ForeignSlot<W>> Foreign<W> for Out<T> {
 
     #[inline(always)]
     unsafe fn hold(raw: Self::Raw, _extent: Extent) -> Self::Held {
+        // A handler of the program may look at it before the call is over.
+        if let Some(null) = T::VOID
+            && !raw.is_null()
+        {
+            // SAFETY: not null, and the caller passed a place of that type.
+            unsafe { raw.write_unaligned(null) };
+        }
         HeldPlace::new(raw, blank::<W, T>())
     }
 
@@ -464,14 +470,8 @@ impl<W, T: ForeignSlot<W>> Foreign<W> for Out<T> {
         out::<W, T>(held.place, name)
     }
 
-    unsafe fn void(held: &mut Self::Held) {
-        if let Some(null) = T::VOID
-            && !held.place.is_null()
-        {
-            // SAFETY: not null, and the caller passed a place of that type.
-            unsafe { held.place.write_unaligned(null()) };
-        }
-    }
+    /// Nothing: it holds the null handle since before.
+    unsafe fn void(_held: &mut Self::Held) {}
 
     #[inline(always)]
     unsafe fn release(held: &mut Self::Held) {

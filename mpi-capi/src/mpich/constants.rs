@@ -59,21 +59,29 @@ macro_rules! maps {
         $(#[$doc])*
         #[inline(always)]
         pub fn $to(value: c_int) -> c_int {
-            match value {
-                0.. => value,
-                $($own => $standard,)*
-                _ => value,
+            #[cold]
+            #[inline(never)]
+            fn negative(value: c_int) -> c_int {
+                match value {
+                    $($own => $standard,)*
+                    _ => value,
+                }
             }
+            if value < 0 { negative(value) } else { value }
         }
 
         $(#[$doc])*
         #[inline(always)]
         pub fn $back(value: c_int) -> c_int {
-            match value {
-                0.. => value,
-                $($standard => $own,)*
-                _ => value,
+            #[cold]
+            #[inline(never)]
+            fn negative(value: c_int) -> c_int {
+                match value {
+                    $($standard => $own,)*
+                    _ => value,
+                }
             }
+            if value < 0 { negative(value) } else { value }
         }
     )*};
 }
@@ -125,6 +133,7 @@ pub fn code_of(code: c_int) -> c_int {
 }
 
 #[cold]
+#[inline(never)]
 fn code_of_error(code: c_int) -> c_int {
     if code >= abi::MPI_ERR_LASTCODE {
         return code.wrapping_add(ADDED);

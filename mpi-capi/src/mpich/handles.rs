@@ -112,6 +112,11 @@ const fn null_of(kind: Kind) -> Handle {
     }
 }
 
+/// The number of the null handle of a kind.
+pub const fn null_number(kind: Kind) -> c_int {
+    (object_of(kind) << OBJECT_SHIFT).cast_signed()
+}
+
 fn sent() -> Handle {
     request::handle_of(Request::SENT)
 }

@@ -99,6 +99,14 @@ const OF_ITS_OWN: &[&str] = &[
     "MPI_Open_port",
 ];
 
+/// Functions that have the body in themselves, since each call counts.
+const QUICK: &[&str] = &["MPI_Irecv", "MPI_Isend", "MPI_Recv", "MPI_Send"];
+
+/// Returns true if each call of this function counts.
+pub const fn is_quick(name: &str) -> bool {
+    crate::symbol::is_in(QUICK, name)
+}
+
 /// Returns true if the body of this function is to get arguments of MPICH's interface, whatever
 /// their types.
 pub const fn is_of_its_own(name: &str) -> bool {
@@ -128,10 +136,9 @@ macro_rules! export {
                     <$ty as $crate::mpich::Foreign<$width>>::hold($arg, _extent)
                 };
             )*
-            if const {
-                !$crate::mpich::is_of_its_own(stringify!($symbol))
-                    $(&& <$ty as $crate::mpich::Foreign<$width>>::IS_PLAIN)*
-            } {
+            const IS_PLAIN: bool = !$crate::mpich::is_of_its_own(stringify!($symbol))
+                $(&& <$ty as $crate::mpich::Foreign<$width>>::IS_PLAIN)*;
+            if const { IS_PLAIN && !$crate::mpich::is_quick(stringify!($symbol)) } {
                 // SAFETY: as above; what is held lasts as long as the call.
                 unsafe {
                     let code = $standard($(
@@ -141,7 +148,14 @@ macro_rules! export {
                     return $crate::mpich::code_of(code);
                 }
             }
-            let call = $crate::raise::Call::enter(&SYMBOL);
+            let record;
+            let call = if const { $crate::symbol::is_recorded(stringify!($symbol)) } {
+                record = ($($crate::entry::keep::<$ty, $width>(
+                    <$ty as $crate::mpich::Foreign<$width>>::standard(&mut $arg)),)*);
+                $crate::raise::Call::enter_recorded(&SYMBOL, &record)
+            } else {
+                $crate::raise::Call::enter(&SYMBOL)
+            };
             if let Err(error) = call.check_running() {
                 $( let $arg = <$ty as $crate::mpich::Foreign<$width>>::standard(&mut $arg); )*
                 let code = call.refuse(error, &move |first| match first {
@@ -149,6 +163,8 @@ macro_rules! export {
                         $( <$ty as $crate::entry::Arg<$width>>::note($arg, _call); )*
                         $crate::abi::MPI_SUCCESS
                     }
+                    // SAFETY: as above; what is held lasts as long as the call.
+                    None if IS_PLAIN => unsafe { $standard($($arg),*) },
                     None => $crate::mpich::standard_code(again()),
                 });
                 return $crate::mpich::code_of(code);
