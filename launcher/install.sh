@@ -5,8 +5,8 @@
 # too if it is set. DEBUG=no leaves out the debug information, which otherwise lies in .debug beside
 # each program, where gdb looks for it.
 #
-# Contract: bin, include/mpi.h, lib/libmpi_abi.{so.1,so,a}, libmpi.so.12 and libmpich.so.12, lib/pkgconfig, share/man, completions
-# of shells, lib/mpilite/libmpi/libmpi.so, which leads to the library where somebody says -lmpi to
+# Contract: bin, include/mpi.h, lib/libmpi_abi.{so.1,so,a}, lib/libmpi{,ch}.so.12 for programs that
+# were built for MPICH, lib/pkgconfig, share/man, completions of shells, lib/mpilite/libmpi/libmpi.so, which leads to the library where somebody says -lmpi to
 # mpicc, and share/doc/mpilite, which messages of the library name. installed.txt in there has a
 # line for each file: a fingerprint of what was installed, and the place below PREFIX.
 set -eu
