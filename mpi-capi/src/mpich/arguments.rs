@@ -7,13 +7,16 @@
 use core::ffi::{c_char, c_int, c_void};
 
 use super::constants::{
-    ACCESS_MODES, ASSERTIONS, BINDINGS, COMBINERS, COMPARED, KEYS, LOCK_TYPES, ORDERS,
+    ACCESS_MODES, ASSERTIONS, BINDINGS, COMBINERS, COMPARED, IN_PLACE, KEYS, LOCK_TYPES, ORDERS,
     PVAR_CLASSES, SAFETIES, SCOPES, SOURCE_ORDERS, SPLIT_TYPES, THREAD_LEVELS, TOPOLOGIES,
     TYPE_CLASSES, VERBOSITIES, WHENCES, code_of, number_of as number, rank_of, set_of, source_of,
     standard_address, standard_code, standard_key, standard_number, standard_rank, standard_room,
     standard_root, standard_set, standard_source, standard_tag, tag_of, text_limit,
 };
-use super::handles::{built_in_or_made, communicator, null_number, number_of, standard_handle};
+use super::handles::{
+    built_in_comm, built_in_datatype, is_built_in_comm, is_built_in_datatype, null_number,
+    number_of, request, standard_handle,
+};
 use super::{Extent, Foreign};
 use crate::abi::{self, Handle};
 use crate::args::*;
@@ -254,9 +257,7 @@ mapped! {
     Order(c_int) |number| standard_number(ORDERS, number);
     PvarClass(c_int) |number| standard_number(PVAR_CLASSES, number);
     Rank(c_int) standard_rank;
-    RecvPtr(*mut c_void) |address: *mut c_void| address.map_addr(standard_address);
     Root(c_int) standard_root;
-    SendPtr(*const c_void) |address: *const c_void| address.map_addr(standard_address);
     Source(c_int) standard_source;
     SplitType(c_int) |number| standard_number(SPLIT_TYPES, number);
     Tag(c_int) standard_tag;
@@ -325,7 +326,6 @@ macro_rules! handles {
 }
 
 handles! {
-    Comm Comm communicator;
     Datatype Datatype standard_handle;
     Errhandler Errhandler standard_handle;
     FirstErrhandler Errhandler standard_handle;
@@ -335,12 +335,81 @@ handles! {
     LateDatatype Datatype standard_handle;
     LateGroup Group standard_handle;
     Message Message standard_handle;
-    MessageType Datatype built_in_or_made;
     Op Op standard_handle;
     PeerComm Comm standard_handle;
-    Request Request standard_handle;
+    Request Request request;
     Session Session standard_handle;
     Win Win standard_handle;
+}
+
+/// Handles of which built-in ones are quick.
+macro_rules! quick_handles {
+    ($($name:ident $kind:ident $is_quick:ident $quick:ident;)*) => {$(
+        impl<W> Foreign<W> for $name {
+            type Raw = c_int;
+            type Held = Handle;
+
+            #[inline(always)]
+            unsafe fn hold(raw: c_int, _extent: Extent) -> Handle {
+                standard_handle(Kind::$kind, raw)
+            }
+
+            #[inline(always)]
+            fn is_quick(raw: c_int) -> bool {
+                $is_quick(raw)
+            }
+
+            #[inline(always)]
+            unsafe fn hold_quick(raw: c_int) -> Handle {
+                $quick(raw)
+            }
+
+            #[inline(always)]
+            fn standard(held: &mut Handle) -> Handle {
+                *held
+            }
+        }
+    )*};
+}
+
+quick_handles! {
+    Comm Comm is_built_in_comm built_in_comm;
+    MessageType Datatype is_built_in_datatype built_in_datatype;
+}
+
+/// Addresses of buffers; all but `MPI_IN_PLACE` are quick.
+macro_rules! buffers {
+    ($($name:ident $raw:ty;)*) => {$(
+        impl<W> Foreign<W> for $name {
+            type Raw = $raw;
+            type Held = $raw;
+
+            #[inline(always)]
+            unsafe fn hold(raw: $raw, _extent: Extent) -> $raw {
+                raw.map_addr(standard_address)
+            }
+
+            #[inline(always)]
+            fn is_quick(raw: $raw) -> bool {
+                raw.addr() != IN_PLACE
+            }
+
+            #[inline(always)]
+            unsafe fn hold_quick(raw: $raw) -> $raw {
+                raw
+            }
+
+            #[inline(always)]
+            fn standard(held: &mut $raw) -> $raw {
+                *held
+            }
+        }
+    )*};
+}
+
+buffers! {
+    RecvPtr *mut c_void;
+    SendPtr *const c_void;
 }
 
 /// Files are pointers; the null one is 0.

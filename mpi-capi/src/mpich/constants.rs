@@ -6,7 +6,7 @@ use core::ffi::c_int;
 use crate::abi;
 
 /// The address that stands for `MPI_IN_PLACE`.
-const IN_PLACE: usize = usize::MAX;
+pub const IN_PLACE: usize = usize::MAX;
 
 /// The address that stands for `MPI_BUFFER_AUTOMATIC`.
 const BUFFER_AUTOMATIC: usize = usize::MAX - 1;

@@ -124,17 +124,15 @@ fn sent() -> Handle {
 /// The number of a handle.
 #[inline(never)]
 pub fn number_of(kind: Kind, handle: Handle) -> c_int {
-    let number = predefined(handle).unwrap_or_else(|| number_of_made(kind, handle));
+    let number = match Key::of(handle, kind) {
+        Some(_) if handle == sent() => SENT,
+        Some(key) => number_of_made(kind, key),
+        None => predefined(handle).unwrap_or(object_of(kind) << OBJECT_SHIFT),
+    };
     number.cast_signed()
 }
 
-fn number_of_made(kind: Kind, handle: Handle) -> u32 {
-    let Some(Key { index, generation }) = Key::of(handle, kind) else {
-        return object_of(kind) << OBJECT_SHIFT;
-    };
-    if handle == sent() {
-        return SENT;
-    }
+fn number_of_made(kind: Kind, Key { index, generation }: Key) -> u32 {
     let number = index + first_number(kind);
     assert!(
         number <= INDEX_MASK,
@@ -162,26 +160,49 @@ const fn first_number(kind: Kind) -> u32 {
 /// that is none either.
 #[inline(never)]
 pub fn standard_handle(kind: Kind, number: c_int) -> Handle {
-    built_in_or_made(kind, number)
+    let number = number.cast_unsigned();
+    built_in(object_of(kind), number).unwrap_or_else(|| other_handle(kind, number))
 }
 
-/// The standard's handle of a communicator: the two built-in ones are found without a table.
+/// As [`standard_handle`], for a request: that of a send that is over is found at once.
 #[inline(always)]
-pub fn communicator(kind: Kind, number: c_int) -> Handle {
-    const FIRST: u32 = 0x4400_0000;
-    const _: () = assert!(abi::MPI_COMM_SELF.0 == abi::MPI_COMM_WORLD.0 + 1);
-    let place = number.cast_unsigned().wrapping_sub(FIRST);
-    if place <= 1 {
-        return Handle(abi::MPI_COMM_WORLD.0 + place as usize);
+pub fn request(kind: Kind, number: c_int) -> Handle {
+    if number.cast_unsigned() == SENT {
+        return sent();
     }
     standard_handle(kind, number)
 }
 
-/// As [`standard_handle`], where the time of a call counts.
+/// The number of `MPI_COMM_WORLD`; that of `MPI_COMM_SELF` is the next one.
+const WORLD: u32 = 0x4400_0000;
+
+const _: () = assert!(abi::MPI_COMM_SELF.0 == abi::MPI_COMM_WORLD.0 + 1);
+
+/// Returns true for the numbers of `MPI_COMM_WORLD` and `MPI_COMM_SELF`.
 #[inline(always)]
-pub fn built_in_or_made(kind: Kind, number: c_int) -> Handle {
-    let number = number.cast_unsigned();
-    built_in(object_of(kind), number).unwrap_or_else(|| other_handle(kind, number))
+pub fn is_built_in_comm(number: c_int) -> bool {
+    number.cast_unsigned().wrapping_sub(WORLD) <= 1
+}
+
+/// The standard's handle of one of these.
+#[inline(always)]
+pub fn built_in_comm(number: c_int) -> Handle {
+    let place = number.cast_unsigned().wrapping_sub(WORLD);
+    Handle(abi::MPI_COMM_WORLD.0 + place as usize)
+}
+
+/// Returns true for the number of a built-in datatype.
+#[inline(always)]
+pub fn is_built_in_datatype(number: c_int) -> bool {
+    built_in(object_of(Kind::Datatype), number.cast_unsigned()).is_some()
+}
+
+/// The standard's handle of one of these.
+#[inline(always)]
+pub fn built_in_datatype(number: c_int) -> Handle {
+    let row = &PLACES[object_of(Kind::Datatype) as usize];
+    let (_, handle) = row[(number.cast_unsigned() & PLACE_MASK) as usize];
+    Handle(handle as usize)
 }
 
 #[inline(never)]

@@ -48,6 +48,22 @@ pub trait Foreign<W>: Read<W> {
     /// As of [`Read::read`].
     unsafe fn hold(raw: Self::Raw, extent: Extent) -> Self::Held;
 
+    /// Returns true if [`Foreign::hold_quick`] may take the argument, of a call that counts.
+    #[inline(always)]
+    fn is_quick(_raw: Self::Raw) -> bool {
+        true
+    }
+
+    /// As [`Foreign::hold`], of an argument that is quick.
+    ///
+    /// # Safety
+    /// As of [`Read::read`], and `is_quick` has returned true.
+    #[inline(always)]
+    unsafe fn hold_quick(raw: Self::Raw) -> Self::Held {
+        // SAFETY: passed on.
+        unsafe { Self::hold(raw, Extent::default()) }
+    }
+
     /// The argument as the standard's interface passes it.
     fn standard(held: &mut Self::Held) -> <Self as Arg<W>>::C;
 
@@ -99,7 +115,7 @@ const OF_ITS_OWN: &[&str] = &[
     "MPI_Open_port",
 ];
 
-/// Functions that have the body in themselves, since each call counts.
+/// Functions that have the body in themselves, since each call counts. Their arguments are no arrays.
 const QUICK: &[&str] = &["MPI_Irecv", "MPI_Isend", "MPI_Recv", "MPI_Send"];
 
 /// Returns true if each call of this function counts.
@@ -126,8 +142,40 @@ macro_rules! export {
         unsafe extern "C" fn foreign(
             $($arg: <$ty as $crate::mpich::Foreign<$width>>::Raw),*
         ) -> core::ffi::c_int {
+            if const { $crate::mpich::is_quick(stringify!($symbol)) }
+                $(&& <$ty as $crate::mpich::Foreign<$width>>::is_quick($arg))*
+            {
+                $(
+                    // SAFETY: the caller of the C function keeps MPI's rules for this argument.
+                    let mut $arg = unsafe {
+                        <$ty as $crate::mpich::Foreign<$width>>::hold_quick($arg)
+                    };
+                )*
+                let record;
+                let call = if const { $crate::symbol::is_recorded(stringify!($symbol)) } {
+                    record = ($($crate::entry::keep::<$ty, $width>(
+                        <$ty as $crate::mpich::Foreign<$width>>::standard(&mut $arg)),)*);
+                    $crate::raise::Call::enter_recorded(&SYMBOL, &record)
+                } else {
+                    $crate::raise::Call::enter(&SYMBOL)
+                };
+                if call.check_running().is_ok() {
+                    $crate::mpich::export! {
+                        @finish $name $width, (call) ($($arg: $ty),*) $body
+                    }
+                }
+            }
             // SAFETY: the caller's promises are passed on as they are.
-            let again = move || unsafe { foreign($($arg),*) };
+            unsafe { translated($($arg),*) }
+        }
+
+        #[allow(clippy::too_many_arguments, reason = "C's argument lists")]
+        #[allow(unused_mut, reason = "some functions have no arguments")]
+        unsafe extern "C" fn translated(
+            $($arg: <$ty as $crate::mpich::Foreign<$width>>::Raw),*
+        ) -> core::ffi::c_int {
+            // SAFETY: the caller's promises are passed on as they are.
+            let again = move || unsafe { translated($($arg),*) };
             let mut _extent = $crate::mpich::Extent::default();
             $( <$ty as $crate::mpich::Foreign<$width>>::measure($arg, &mut _extent); )*
             $(
@@ -138,7 +186,7 @@ macro_rules! export {
             )*
             const IS_PLAIN: bool = !$crate::mpich::is_of_its_own(stringify!($symbol))
                 $(&& <$ty as $crate::mpich::Foreign<$width>>::IS_PLAIN)*;
-            if const { IS_PLAIN && !$crate::mpich::is_quick(stringify!($symbol)) } {
+            if const { IS_PLAIN } {
                 // SAFETY: as above; what is held lasts as long as the call.
                 unsafe {
                     let code = $standard($(
@@ -148,14 +196,7 @@ macro_rules! export {
                     return $crate::mpich::code_of(code);
                 }
             }
-            let record;
-            let call = if const { $crate::symbol::is_recorded(stringify!($symbol)) } {
-                record = ($($crate::entry::keep::<$ty, $width>(
-                    <$ty as $crate::mpich::Foreign<$width>>::standard(&mut $arg)),)*);
-                $crate::raise::Call::enter_recorded(&SYMBOL, &record)
-            } else {
-                $crate::raise::Call::enter(&SYMBOL)
-            };
+            let call = $crate::raise::Call::enter(&SYMBOL);
             if let Err(error) = call.check_running() {
                 $( let $arg = <$ty as $crate::mpich::Foreign<$width>>::standard(&mut $arg); )*
                 let code = call.refuse(error, &move |first| match first {
@@ -163,18 +204,21 @@ macro_rules! export {
                         $( <$ty as $crate::entry::Arg<$width>>::note($arg, _call); )*
                         $crate::abi::MPI_SUCCESS
                     }
-                    // SAFETY: as above; what is held lasts as long as the call.
-                    None if IS_PLAIN => unsafe { $standard($($arg),*) },
                     None => $crate::mpich::standard_code(again()),
                 });
                 return $crate::mpich::code_of(code);
             }
+            $crate::mpich::export! { @finish $name $width, (call) ($($arg: $ty),*) $body }
+        }
+    };
+
+    (@finish $name:ident $width:ty, ($call:ident) ($($arg:ident: $ty:ty),*) $body:tt) => {
             let mut run = || {
                 $(
                     let standard = <$ty as $crate::mpich::Foreign<$width>>::standard(&mut $arg);
-                    <$ty as $crate::entry::Arg<$width>>::note(standard, &call);
+                    <$ty as $crate::entry::Arg<$width>>::note(standard, &$call);
                 )*
-                $crate::mpich::export!(@run $name $width, (call) ($($arg: $ty),*) $body)
+                $crate::mpich::export!(@run $name $width, ($call) ($($arg: $ty),*) $body)
             };
             let result = run();
             $(
@@ -190,10 +234,9 @@ macro_rules! export {
                 return 0;
             };
             $( let $arg = <$ty as $crate::mpich::Foreign<$width>>::standard(&mut $arg); )*
-            $crate::mpich::code_of(call.raise(error, &move |_line| {
+            return $crate::mpich::code_of($call.raise(error, &move |_line| {
                 $( <$ty as $crate::entry::Arg<$width>>::show($arg, stringify!($arg), _line); )*
-            }))
-        }
+            }));
     };
 
     (@run $name:ident $width:ty, ($call:ident) ($($arg:ident: $ty:ty),*) ;) => {
