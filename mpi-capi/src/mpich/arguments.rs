@@ -14,8 +14,8 @@ use super::constants::{
     standard_root, standard_set, standard_source, standard_tag, tag_of, text_limit,
 };
 use super::handles::{
-    built_in_comm, built_in_datatype, is_built_in_comm, is_built_in_datatype, null_number,
-    number_of, request, standard_handle,
+    built_in_datatype, is_built_in_datatype, is_world, null_number, number_of, request,
+    standard_handle, world,
 };
 use super::{Extent, Foreign};
 use crate::abi::{self, Handle};
@@ -256,7 +256,6 @@ mapped! {
     LockType(c_int) |number| standard_number(LOCK_TYPES, number);
     Order(c_int) |number| standard_number(ORDERS, number);
     PvarClass(c_int) |number| standard_number(PVAR_CLASSES, number);
-    Rank(c_int) standard_rank;
     Root(c_int) standard_root;
     Source(c_int) standard_source;
     SplitType(c_int) |number| standard_number(SPLIT_TYPES, number);
@@ -342,15 +341,48 @@ handles! {
     Win Win standard_handle;
 }
 
+/// A rank; one that is negative is rare.
+impl<W> Foreign<W> for Rank
+where
+    Rank: Read<W, C = c_int>,
+{
+    type Raw = c_int;
+    type Held = c_int;
+
+    #[inline(always)]
+    unsafe fn hold(raw: c_int, _extent: Extent) -> c_int {
+        standard_rank(raw)
+    }
+
+    #[inline(always)]
+    fn is_quick(raw: c_int) -> bool {
+        raw >= 0
+    }
+
+    #[inline(always)]
+    unsafe fn hold_quick(raw: c_int) -> c_int {
+        raw
+    }
+
+    #[inline(always)]
+    fn standard(held: &mut c_int) -> c_int {
+        *held
+    }
+}
+
 /// Handles of which built-in ones are quick.
 macro_rules! quick_handles {
-    ($($name:ident $kind:ident $is_quick:ident $quick:ident;)*) => {$(
+    ($($name:ident $kind:ident $is_quick:ident $quick:expr;)*) => {$(
         impl<W> Foreign<W> for $name {
             type Raw = c_int;
             type Held = Handle;
 
             #[inline(always)]
             unsafe fn hold(raw: c_int, _extent: Extent) -> Handle {
+                if $is_quick(raw) {
+                    // SAFETY: it is quick.
+                    return unsafe { <Self as Foreign<W>>::hold_quick(raw) };
+                }
                 standard_handle(Kind::$kind, raw)
             }
 
@@ -361,7 +393,8 @@ macro_rules! quick_handles {
 
             #[inline(always)]
             unsafe fn hold_quick(raw: c_int) -> Handle {
-                $quick(raw)
+                let quick = $quick;
+                quick(raw)
             }
 
             #[inline(always)]
@@ -373,8 +406,11 @@ macro_rules! quick_handles {
 }
 
 quick_handles! {
-    Comm Comm is_built_in_comm built_in_comm;
-    MessageType Datatype is_built_in_datatype built_in_datatype;
+    Comm Comm is_world |number| world(number);
+    MessageType Datatype is_built_in_datatype |number| {
+        // SAFETY: `is_quick` has returned true.
+        unsafe { built_in_datatype(number) }
+    };
 }
 
 /// Addresses of buffers; all but `MPI_IN_PLACE` are quick.

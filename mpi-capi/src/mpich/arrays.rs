@@ -10,7 +10,7 @@ use super::constants::{
     DISTRIBUTION_ARGS, DISTRIBUTIONS, ORDERS, number_of as number, rank_of, room_of,
     standard_distribution_arg, standard_number, standard_rank,
 };
-use super::handles::{number_of, standard_handle};
+use super::handles::{null_number, number_of, request, standard_handle};
 use super::{Extent, Foreign};
 use crate::abi::{self, Handle, MPI_REQUEST_NULL};
 use crate::args::*;
@@ -73,7 +73,7 @@ impl<W> Foreign<W> for Requests {
         let room = HeldArray::new(len, MPI_REQUEST_NULL, |index| {
             // SAFETY: not null, and the caller passed as many elements as the call names.
             let number = unsafe { array.add(index).read_unaligned() };
-            standard_handle(Kind::Request, number)
+            request(Kind::Request, number)
         });
         HeldHandles { array, room }
     }
@@ -91,7 +91,9 @@ impl<W> Foreign<W> for Requests {
             // SAFETY: not null if there are elements, and the caller passed as many.
             unsafe {
                 let place = held.array.add(index);
-                if standard_handle(Kind::Request, place.read_unaligned()) != *handle {
+                if *handle == MPI_REQUEST_NULL {
+                    place.write_unaligned(null_number(Kind::Request));
+                } else if standard_handle(Kind::Request, place.read_unaligned()) != *handle {
                     place.write_unaligned(number_of(Kind::Request, *handle));
                 }
             }

@@ -173,22 +173,16 @@ pub fn request(kind: Kind, number: c_int) -> Handle {
     standard_handle(kind, number)
 }
 
-/// The number of `MPI_COMM_WORLD`; that of `MPI_COMM_SELF` is the next one.
-const WORLD: u32 = 0x4400_0000;
-
-const _: () = assert!(abi::MPI_COMM_SELF.0 == abi::MPI_COMM_WORLD.0 + 1);
-
-/// Returns true for the numbers of `MPI_COMM_WORLD` and `MPI_COMM_SELF`.
+/// Returns true for the number of `MPI_COMM_WORLD`.
 #[inline(always)]
-pub fn is_built_in_comm(number: c_int) -> bool {
-    number.cast_unsigned().wrapping_sub(WORLD) <= 1
+pub fn is_world(number: c_int) -> bool {
+    number.cast_unsigned() == 0x4400_0000
 }
 
-/// The standard's handle of one of these.
+/// The standard's handle of it.
 #[inline(always)]
-pub fn built_in_comm(number: c_int) -> Handle {
-    let place = number.cast_unsigned().wrapping_sub(WORLD);
-    Handle(abi::MPI_COMM_WORLD.0 + place as usize)
+pub fn world(_number: c_int) -> Handle {
+    abi::MPI_COMM_WORLD
 }
 
 /// Returns true for the number of a built-in datatype.
@@ -198,11 +192,21 @@ pub fn is_built_in_datatype(number: c_int) -> bool {
 }
 
 /// The standard's handle of one of these.
+///
+/// # Safety
+/// `is_built_in_datatype` has returned true.
 #[inline(always)]
-pub fn built_in_datatype(number: c_int) -> Handle {
+pub unsafe fn built_in_datatype(number: c_int) -> Handle {
     let row = &PLACES[object_of(Kind::Datatype) as usize];
     let (_, handle) = row[(number.cast_unsigned() & PLACE_MASK) as usize];
-    Handle(handle as usize)
+    let handle = Handle(handle as usize);
+    // SAFETY: the caller says so; all datatypes of the table are the standard's.
+    unsafe {
+        core::hint::assert_unchecked(
+            handle.0 > abi::MPI_DATATYPE_NULL.0 && handle.0 <= abi::LAST_RESERVED_HANDLE,
+        );
+    }
+    handle
 }
 
 #[inline(never)]

@@ -144,6 +144,7 @@ macro_rules! export {
         ) -> core::ffi::c_int {
             if const { $crate::mpich::is_quick(stringify!($symbol)) }
                 $(&& <$ty as $crate::mpich::Foreign<$width>>::is_quick($arg))*
+                && $crate::raise::Call::may_run(&SYMBOL)
             {
                 $(
                     // SAFETY: the caller of the C function keeps MPI's rules for this argument.
@@ -159,23 +160,38 @@ macro_rules! export {
                 } else {
                     $crate::raise::Call::enter(&SYMBOL)
                 };
-                if call.check_running().is_ok() {
-                    $crate::mpich::export! {
-                        @finish $name $width, (call) ($($arg: $ty),*) $body
-                    }
+                $crate::mpich::export! {
+                    @finish $name $width, (call) ($($arg: $ty),*) $body
                 }
             }
+            // SAFETY: the caller's promises are passed on as they are.
+            unsafe {
+                if const { $crate::mpich::is_quick(stringify!($symbol)) } {
+                    return slow($($arg),*);
+                }
+                translated($($arg),*)
+            }
+        }
+
+        /// The rare calls of a function that is quick.
+        #[cold]
+        #[inline(never)]
+        #[allow(clippy::too_many_arguments, reason = "C's argument lists")]
+        unsafe extern "C" fn slow(
+            $($arg: <$ty as $crate::mpich::Foreign<$width>>::Raw),*
+        ) -> core::ffi::c_int {
             // SAFETY: the caller's promises are passed on as they are.
             unsafe { translated($($arg),*) }
         }
 
+        #[inline(always)]
         #[allow(clippy::too_many_arguments, reason = "C's argument lists")]
         #[allow(unused_mut, reason = "some functions have no arguments")]
         unsafe extern "C" fn translated(
             $($arg: <$ty as $crate::mpich::Foreign<$width>>::Raw),*
         ) -> core::ffi::c_int {
             // SAFETY: the caller's promises are passed on as they are.
-            let again = move || unsafe { translated($($arg),*) };
+            let again = move || unsafe { foreign($($arg),*) };
             let mut _extent = $crate::mpich::Extent::default();
             $( <$ty as $crate::mpich::Foreign<$width>>::measure($arg, &mut _extent); )*
             $(
