@@ -1,4 +1,4 @@
-/* libmpi.so.12: the names of MPICH's binary interface. Each leads to a symbol of libmpi_abi.so.1.
+/* libmpi.so.12: the names of MPICH's binary interface, each a jump.
    Generated; UPDATE=1 cargo test -p mpi-capi --test generated */
 
 #if defined(__x86_64__)

@@ -169,13 +169,22 @@ macro_rules! mpi {
                 }
             }
 
+            $crate::entry::mpi! { @names standard $width, $symbol ($($arg: $ty),*) }
+
+            $crate::mpich::export! {
+                standard $name $width, [$symbol] ($($arg: $ty),*) $body
+            }
+        };
+    };
+
+    (@names $standard:ident $width:ty, $symbol:ident ($($arg:ident: $ty:ty),*)) => {
             #[unsafe(export_name = concat!("P", stringify!($symbol)))]
             #[allow(clippy::too_many_arguments, reason = "C's argument lists")]
             unsafe extern "C" fn profiled(
                 $($arg: <$ty as $crate::entry::Arg<$width>>::C),*
             ) -> core::ffi::c_int {
                 // SAFETY: the caller's promises are passed on as they are.
-                unsafe { standard($($arg),*) }
+                unsafe { $standard($($arg),*) }
             }
 
             #[unsafe(export_name = stringify!($symbol))]
@@ -184,13 +193,8 @@ macro_rules! mpi {
                 $($arg: <$ty as $crate::entry::Arg<$width>>::C),*
             ) -> core::ffi::c_int {
                 // SAFETY: the caller's promises are passed on as they are.
-                unsafe { standard($($arg),*) }
+                unsafe { $standard($($arg),*) }
             }
-
-            $crate::mpich::export! {
-                standard $name $width, [$symbol] ($($arg: $ty),*) $body
-            }
-        };
     };
 
     (@run $name:ident $width:ty, ($call:ident) ($($arg:ident: $ty:ty),*) ;) => {{

@@ -107,6 +107,7 @@ pub fn cancel(handle: Handle, is_complete: bool) -> Result<()> {
     let function = unsafe { core::mem::transmute::<*const c_void, CancelFunction>(pointer) };
     // SAFETY: the arguments are those MPI gives to a cancel function.
     let call = || {
+        // SAFETY: as above.
         let code = unsafe { function(functions.state(), c_int::from(is_complete)) };
         (functions.cancel.standard_code)(code)
     };

@@ -15,8 +15,8 @@ use crate::objects::types;
 mpi! {
     /// Makes an attribute key for communicators. MPI 5.0, 7.7.2.
     fn MPI_Comm_create_keyval(
-        comm_copy_attr_fn: CommCopyFn, comm_delete_attr_fn: CommDeleteFn, comm_keyval: Out<KeyNumber>,
-        extra_state: Address
+        comm_copy_attr_fn: CommCopyFn, comm_delete_attr_fn: CommDeleteFn,
+        comm_keyval: Out<KeyNumber>, extra_state: Address
     ) {
         let functions = (comm_copy_attr_fn.0, comm_delete_attr_fn.0);
         comm_keyval.set(create(Kind::Comm, functions, extra_state)?)
@@ -34,7 +34,9 @@ mpi! {
     }
 
     /// The value under a key, or for MPI's own keys the address of the value. MPI 5.0, 7.7.2.
-    fn MPI_Comm_get_attr(comm: Comm, comm_keyval: KeyNumber, attribute_val: OutAttribute, flag: Out<Flag>) {
+    fn MPI_Comm_get_attr(
+        comm: Comm, comm_keyval: KeyNumber, attribute_val: OutAttribute, flag: Out<Flag>
+    ) {
         get_comm_attr(&comm, comm_keyval.0, attribute_val, &flag)
     }
 
@@ -45,8 +47,8 @@ mpi! {
 
     /// Makes an attribute key for datatypes. MPI 5.0, 7.7.4.
     fn MPI_Type_create_keyval(
-        type_copy_attr_fn: TypeCopyFn, type_delete_attr_fn: TypeDeleteFn, type_keyval: Out<KeyNumber>,
-        extra_state: Address
+        type_copy_attr_fn: TypeCopyFn, type_delete_attr_fn: TypeDeleteFn,
+        type_keyval: Out<KeyNumber>, extra_state: Address
     ) {
         let functions = (type_copy_attr_fn.0, type_delete_attr_fn.0);
         type_keyval.set(create(Kind::Datatype, functions, extra_state)?)
@@ -96,7 +98,9 @@ mpi! {
         win_keyval.set(abi::MPI_KEYVAL_INVALID)
     }
 
-    fn MPI_Win_get_attr(win: Win, win_keyval: KeyNumber, attribute_val: OutAttribute, flag: Out<Flag>);
+    fn MPI_Win_get_attr(
+        win: Win, win_keyval: KeyNumber, attribute_val: OutAttribute, flag: Out<Flag>
+    );
 
     fn MPI_Win_set_attr(win: Win, win_keyval: KeyNumber, attribute_val: Address);
 }

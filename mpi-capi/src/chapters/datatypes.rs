@@ -89,9 +89,9 @@ mpi! {
 
     /// The part of a process of a distributed array. MPI 5.0, 5.1.4.
     fn MPI_Type_create_darray | MPI_Type_create_darray_c(
-        size: Int, rank: Rank, ndims: Int, array_of_gsizes: Counts, array_of_distribs: Distributions,
-        array_of_dargs: DistributionArgs, array_of_psizes: Ints, order: Order, oldtype: Datatype,
-        newtype: NewDatatype
+        size: Int, rank: Rank, ndims: Int, array_of_gsizes: Counts,
+        array_of_distribs: Distributions, array_of_dargs: DistributionArgs, array_of_psizes: Ints,
+        order: Order, oldtype: Datatype, newtype: NewDatatype
     ) {
         let dimensions = grids::dimensions(ndims)?;
         let array = grids::Distribution {

@@ -127,19 +127,22 @@ macro_rules! pointers {
 }
 
 pointers! {
-    // SAFETY of each: the caller of the C function passed as many elements as the call names.
-    ConstRequests(*const c_int) |array, _, _| Ok(unsafe {
-        Self::numbers(array, |number| standard_handle(Kind::Request, number))
-    });
-    Datatypes(*const c_int) |array, _, _| Ok(unsafe {
-        Self::numbers(array, |number| standard_handle(Kind::Datatype, number))
-    });
-    Infos(*const c_int) |array, _, _| Ok(unsafe {
-        Self::numbers(array, |number| standard_handle(Kind::Info, number))
-    });
-    OutDatatypes(*mut c_int) |array, _, _| Ok(unsafe {
-        Self::numbers(array, |handle| number_of(Kind::Datatype, handle))
-    });
+    ConstRequests(*const c_int) |array, _, _| {
+        // SAFETY: the caller of the C function passed as many elements as the call names.
+        Ok(unsafe { Self::numbers(array, |number| standard_handle(Kind::Request, number)) })
+    };
+    Datatypes(*const c_int) |array, _, _| {
+        // SAFETY: the caller of the C function passed as many elements as the call names.
+        Ok(unsafe { Self::numbers(array, |number| standard_handle(Kind::Datatype, number)) })
+    };
+    Infos(*const c_int) |array, _, _| {
+        // SAFETY: the caller of the C function passed as many elements as the call names.
+        Ok(unsafe { Self::numbers(array, |number| standard_handle(Kind::Info, number)) })
+    };
+    OutDatatypes(*mut c_int) |array, _, _| {
+        // SAFETY: the caller of the C function passed as many elements as the call names.
+        Ok(unsafe { Self::numbers(array, |handle| number_of(Kind::Datatype, handle)) })
+    };
     DistributionArgs(*const c_int) |array, _, _| {
         Ok(Self::mapped(Ints(array), standard_distribution_arg))
     };

@@ -1,5 +1,5 @@
-//! MPICH's constants: each is mapped to the standard's and back. `constants.tsv` has them all; a test
-//! compares.
+//! MPICH's constants: each is mapped to the standard's and back. `constants.tsv` has them all; a
+//! test compares.
 
 use core::ffi::c_int;
 

@@ -35,6 +35,10 @@ static LAST_USED_CODE: AtomicI32 = AtomicI32::new(0);
 
 /// Where the value of MPI's own attribute `key` is for the program, which the standard's interface
 /// has in `place`.
+#[expect(
+    clippy::not_unsafe_ptr_arg_deref,
+    reason = "the place is the library's own"
+)]
 pub fn place_of_attribute(key: c_int, place: *mut c_int) -> *mut c_int {
     let (own, map): (&AtomicI32, fn(c_int) -> c_int) = match key {
         abi::MPI_HOST => (&HOST, rank_of),

@@ -14,6 +14,7 @@ pub mod constants;
 pub mod data;
 pub mod handles;
 pub mod jumps;
+pub mod places;
 pub mod statuses;
 #[cfg(test)]
 mod tests;
@@ -115,7 +116,7 @@ const OF_ITS_OWN: &[&str] = &[
     "MPI_Open_port",
 ];
 
-/// Functions that have the body in themselves, since each call counts. Their arguments are no arrays.
+/// Functions that have the body in themselves, since each call counts. None has an array.
 const QUICK: &[&str] = &["MPI_Irecv", "MPI_Isend", "MPI_Recv", "MPI_Send"];
 
 /// Returns true if each call of this function counts.
