@@ -61,6 +61,9 @@ build:
 	  $(CARGO) rustc --release --package mpi-capi --features mpi-capi/laboratory \
 	    --crate-type cdylib,staticlib; library=$$?; \
 	  wait $$tools && exit $$library
+	@$(CC) -shared -nostdlib -Wl,-soname,libmpi.so.12,-rpath,'$$ORIGIN',--enable-new-dtags \
+	  -Wl,-z,defs,-z,noexecstack,-z,noseparate-code,--hash-style=gnu \
+	  -o "$(BUILT)/libmpi.so.12" mpi-capi/mpich/libmpi.S "$(BUILT)/libmpi_abi.so"
 
 # The installation that demo, test and bench use.
 stage:

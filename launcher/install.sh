@@ -5,8 +5,8 @@
 # too if it is set. DEBUG=no leaves out the debug information, which otherwise lies in .debug beside
 # each program, where gdb looks for it.
 #
-# Contract: bin, include/mpi.h, lib/libmpi_abi.{so.1,so,a}, lib/pkgconfig, share/man, completions
-# of shells, lib/mpilite/libmpi/libmpi.so, which leads to the library where somebody says -lmpi to
+# Contract: bin, include/mpi.h, lib/libmpi_abi.{so.1,so,a}, lib/libmpi{,ch}.so.12 for programs that
+# were built for MPICH, lib/pkgconfig, share/man, completions of shells, lib/mpilite/libmpi/libmpi.so, which leads to the library where somebody says -lmpi to
 # mpicc, and share/doc/mpilite, which messages of the library name. installed.txt in there has a
 # line for each file: a fingerprint of what was installed, and the place below PREFIX.
 set -eu
@@ -112,6 +112,9 @@ place_everything() {
     place 644 include/mpi.h include/mpi.h
     place_stripped "$BUILT/libmpi_abi.so" lib/libmpi_abi.so.1
     link lib/libmpi_abi.so.1 libmpi_abi.so
+    objcopy --strip-unneeded "$BUILT/libmpi.so.12" "$work/libmpi.so.12"
+    place 755 "$work/libmpi.so.12" lib/libmpi.so.12
+    link lib/libmpi.so.12 libmpich.so.12
     mkdir -p "$root/lib/mpilite/libmpi"
     ln -sfn ../../libmpi_abi.so.1 "$root/lib/mpilite/libmpi/libmpi.so"
     record lib/mpilite/libmpi/libmpi.so
@@ -157,7 +160,7 @@ remove_empty_folders() { # places below the root, one a line
 case $action in
     check) ;;
     install)
-        for file in "$BUILT/libmpi_abi.a" "$TOOLS/mpirun"; do
+        for file in "$BUILT/libmpi_abi.a" "$BUILT/libmpi.so.12" "$TOOLS/mpirun"; do
             [ -f "$file" ] || refuse "$file is not built; run make build first"
         done
         work=$(mktemp -d)

@@ -102,11 +102,6 @@ macro_rules! mpi {
                 @export $name $crate::entry::Small [$name] ($($arg: $ty),*) $body);
             $crate::entry::mpi!(
                 @export $name $crate::entry::Large [$($large)?] ($($arg: $ty),*) $body);
-            #[cfg(test)]
-            $crate::second::offer!($name $crate::entry::Small, [$name] ($($arg: $ty),*) $body);
-            #[cfg(test)]
-            $crate::second::offer!(
-                $name $crate::entry::Large, [$($large)?] ($($arg: $ty),*) $body);
         )*
 
         /// The functions of this file: the plain name, then its large-count twin.
@@ -131,9 +126,10 @@ macro_rules! mpi {
             static SYMBOL: $crate::symbol::Symbol =
                 $crate::symbol::Symbol::new(stringify!($symbol));
 
-            #[unsafe(export_name = concat!("P", stringify!($symbol)))]
+            // Not exported: in a process with two binary interfaces the names lead elsewhere.
+            #[inline(never)]
             #[allow(clippy::too_many_arguments, reason = "C's argument lists")]
-            unsafe extern "C" fn profiled(
+            unsafe extern "C" fn standard(
                 $($arg: <$ty as $crate::entry::Arg<$width>>::C),*
             ) -> core::ffi::c_int {
                 let record;
@@ -153,7 +149,7 @@ macro_rules! mpi {
                             $crate::abi::MPI_SUCCESS
                         }
                         // SAFETY: the caller's promises are passed on as they are.
-                        None => unsafe { profiled($($arg),*) },
+                        None => unsafe { standard($($arg),*) },
                     });
                 }
                 match $crate::entry::mpi!(@run $name $width, (call) ($($arg: $ty),*) $body) {
@@ -173,15 +169,32 @@ macro_rules! mpi {
                 }
             }
 
+            $crate::entry::mpi! { @names standard $width, $symbol ($($arg: $ty),*) }
+
+            $crate::mpich::export! {
+                standard $name $width, [$symbol] ($($arg: $ty),*) $body
+            }
+        };
+    };
+
+    (@names $standard:ident $width:ty, $symbol:ident ($($arg:ident: $ty:ty),*)) => {
+            #[unsafe(export_name = concat!("P", stringify!($symbol)))]
+            #[allow(clippy::too_many_arguments, reason = "C's argument lists")]
+            unsafe extern "C" fn profiled(
+                $($arg: <$ty as $crate::entry::Arg<$width>>::C),*
+            ) -> core::ffi::c_int {
+                // SAFETY: the caller's promises are passed on as they are.
+                unsafe { $standard($($arg),*) }
+            }
+
             #[unsafe(export_name = stringify!($symbol))]
             #[allow(clippy::too_many_arguments, reason = "C's argument lists")]
             unsafe extern "C" fn plain(
                 $($arg: <$ty as $crate::entry::Arg<$width>>::C),*
             ) -> core::ffi::c_int {
                 // SAFETY: the caller's promises are passed on as they are.
-                unsafe { profiled($($arg),*) }
+                unsafe { $standard($($arg),*) }
             }
-        };
     };
 
     (@run $name:ident $width:ty, ($call:ident) ($($arg:ident: $ty:ty),*) ;) => {{
@@ -247,8 +260,14 @@ macro_rules! mpi {
 
 /// Makes the C symbols of functions that return a value: clocks, addresses, handle conversions.
 /// They take what C passes and cannot raise an error.
+///
+/// With `conversions` before them they are those between handles and integers, which another binary
+/// interface has in its own way.
 macro_rules! values {
-    ($(
+    (conversions $($functions:tt)*) => {
+        $crate::entry::values! { @standard $($functions)* }
+    };
+    (@standard $(
         $(#[$doc:meta])*
         fn $name:ident($($arg:ident: $ty:ty),*) -> $value:ty $body:block
     )*) => {
@@ -267,6 +286,7 @@ macro_rules! values {
                 ) -> <$value as $crate::entry::Value>::C {
                     profiled($($arg),*)
                 }
+
             };
         )*
 
@@ -281,6 +301,24 @@ macro_rules! values {
             implemented: true,
             show: |_, _| (),
         }]),*];
+    };
+    ($(
+        $(#[$doc:meta])*
+        fn $name:ident($($arg:ident: $ty:ty),*) -> $value:ty $body:block
+    )*) => {
+        $crate::entry::values! { @standard $(
+            $(#[$doc])*
+            fn $name($($arg: $ty),*) -> $value $body
+        )* }
+        $(
+            #[expect(unsafe_code, reason = "a symbol is exported by its name")]
+            const _: () = {
+                #[unsafe(export_name = concat!("mpilite_mpich_", stringify!($name)))]
+                extern "C" fn foreign(
+                    $($arg: <$ty as $crate::entry::Arg<$crate::entry::Small>>::C),*
+                ) -> <$value as $crate::entry::Value>::C $body
+            };
+        )*
     };
 }
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use mpi_abi::chapters::CHAPTERS;
 use mpi_abi::header;
+use mpi_abi::mpich::jumps;
 
 const BEGIN: &str =
     "/* Prototypes: generated; UPDATE=1 cargo test -p mpi-capi --test generated */\n";
@@ -49,6 +50,11 @@ fn the_prototypes_of_the_header_are_those_of_the_table() {
         .expect("the header marks the end of it");
     let wanted = format!("{before}{BEGIN}{}{END}{after}", header::prototypes());
     compare(&path, &wanted);
+}
+
+#[test]
+fn the_jumps_of_libmpi_are_those_of_the_table() {
+    compare(&root().join("mpi-capi/mpich/libmpi.S"), &jumps::source());
 }
 
 #[test]

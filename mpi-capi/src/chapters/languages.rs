@@ -36,7 +36,7 @@ mpi! {
 
     /// The predefined datatype of a class with `size` bytes. That of a real number with 16 bytes is
     /// C's `long double`; `MPI_REAL16` is not supported. MPI 5.0, 19.1.9.
-    fn MPI_Type_match_size(typeclass: Int, size: Int, datatype: Out<Datatype>) {
+    fn MPI_Type_match_size(typeclass: TypeClass, size: Int, datatype: Out<Datatype>) {
         let class = match typeclass.0 {
             abi::MPI_TYPECLASS_INTEGER => {
                 &[Basic::Integer1, Basic::Integer2, Basic::Integer4, Basic::Integer8][..]

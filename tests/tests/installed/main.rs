@@ -18,6 +18,7 @@ mod managers;
 mod memcheck;
 mod mismatch;
 mod mpich;
+mod mpich_abi;
 mod one_machine;
 mod packets;
 mod prerequisites;

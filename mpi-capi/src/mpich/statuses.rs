@@ -1,4 +1,4 @@
-//! Statuses of the second interface: five integers, of which two are the count.
+//! Statuses of MPICH's interface: five integers, of which two are the count.
 #![expect(
     unsafe_code,
     reason = "statuses are read and written through the caller's pointers"
@@ -12,7 +12,7 @@ use super::constants::{
     STATUS_IGNORE, code_of, source_of, standard_code, standard_source, standard_tag, tag_of,
 };
 use super::{Extent, Foreign};
-use crate::args::status::{self, InStatus, OutStatus, OutStatuses};
+use crate::args::status::{self, InOutStatus, InStatus, OutStatus, OutStatuses};
 
 /// The C structure. Of the second word bit 0 is 1 if the operation was cancelled; the others are
 /// the high bits of the count.
@@ -40,6 +40,20 @@ impl From<Status> for status::Status {
         made.set_cancelled(status.count_hi_and_cancelled & 1 != 0);
         made.error = standard_code(status.error);
         made
+    }
+}
+
+impl Status {
+    /// A status of the standard's interface.
+    pub fn of(status: &status::Status) -> Self {
+        let high = ((status.bytes() >> 32) as u32) << 1 | u32::from(status.is_cancelled());
+        Self {
+            count_lo: (status.bytes() as u32).cast_signed(),
+            count_hi_and_cancelled: high.cast_signed(),
+            source: source_of(status.source),
+            tag: tag_of(status.tag),
+            error: code_of(status.error),
+        }
     }
 }
 
@@ -105,6 +119,25 @@ impl<W> Foreign<W> for InStatus {
             return ptr::null();
         }
         &raw const held.status
+    }
+}
+
+impl<W> Foreign<W> for InOutStatus {
+    type Raw = *mut Status;
+    type Held = HeldStatus;
+
+    unsafe fn hold(raw: *mut Status, extent: Extent) -> HeldStatus {
+        // SAFETY: passed on.
+        unsafe { <InStatus as Foreign<W>>::hold(raw, extent) }
+    }
+
+    fn standard(held: &mut HeldStatus) -> *mut status::Status {
+        <InStatus as Foreign<W>>::standard(held).cast_mut()
+    }
+
+    unsafe fn release(held: &mut HeldStatus) {
+        // SAFETY: passed on.
+        unsafe { <OutStatus as Foreign<W>>::release(held) };
     }
 }
 
