@@ -1,7 +1,7 @@
 //! MPICH's binary interface over the same entries: handles are C `int`s, statuses have another
 //! layout, constants and error classes have other values.
 //!
-//! The macro of the entries makes a second symbol of each function by [`export!`]. It has the body
+//! The macro of the entries makes a second symbol of each function by `export!`. It has the body
 //! of the entry and arguments of [`Foreign`], and a name of its own: `libmpi.so.12` has the names
 //! of C and jumps there. What the interface is made of lies in `constants.rs` and `handles.rs`;
 //! `arguments.rs` has most types of arguments, `data.rs` what the standard does not have. See

@@ -83,6 +83,10 @@ fn pip_puts_a_wheel_into_an_environment_and_takes_all_of_it_away() {
         "--no-deps",
         wheel.to_str().expect("a path of text"),
     ]);
+    // PyPI's mpi4py looks for these.
+    for name in ["libmpi.so.12", "libmpich.so.12"] {
+        assert!(environment.join("lib").join(name).is_file(), "{name}");
+    }
     for (compiler, source) in [("mpicc", HELLO), ("mpicxx", HELLO_CXX)] {
         let binary = scratch.path().join(compiler);
         let source = c_source(source);
