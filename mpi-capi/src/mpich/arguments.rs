@@ -7,7 +7,7 @@
 use core::ffi::{c_char, c_int, c_void};
 
 use super::constants::{
-    ACCESS_MODES, ASSERTIONS, IN_PLACE, LOCK_TYPES, ORDERS, PVAR_CLASSES, SAFETIES, SPLIT_TYPES,
+    ACCESS_MODES, ASSERTIONS, LOCK_TYPES, ORDERS, PVAR_CLASSES, SAFETIES, SPLIT_TYPES,
     THREAD_LEVELS, TYPE_CLASSES, WHENCES, standard_address, standard_code, standard_key,
     standard_number, standard_rank, standard_room, standard_root, standard_set, standard_source,
     standard_tag, text_limit,
@@ -280,7 +280,8 @@ macro_rules! buffers {
 
             #[inline(always)]
             fn is_quick(raw: $raw) -> bool {
-                raw.addr() != IN_PLACE
+                // Not -1, 0 or 1.
+                raw.addr().wrapping_add(1) > 2
             }
 
             #[inline(always)]

@@ -17,11 +17,13 @@ pub const STATUS_IGNORE: usize = 1;
 /// The largest code of MPI's own.
 pub const ERR_LASTCODE: c_int = 0x3fff_ffff;
 
-/// The address of a buffer in the standard's interface.
+/// The address of a buffer in the standard's interface. What is in place there is the address of an
+/// empty buffer of some languages here.
 #[inline(always)]
 pub fn standard_address(address: usize) -> usize {
     match address {
         IN_PLACE => abi::MPI_IN_PLACE,
+        abi::MPI_IN_PLACE => 0,
         _ => address,
     }
 }
