@@ -21,10 +21,17 @@ from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 NAME = "mpi_lite"
-LEFT_OUT = ("lib/libmpi_abi.a", "share/doc/mpilite/installed.txt")
+LIST = "share/doc/mpilite/installed.txt"
+LEFT_OUT = "lib/libmpi_abi.a"
 
 # What every Linux system has. Source: PEP 600, PEP 599.
-USUAL_LIBRARIES = {"libc.so.6", "libm.so.6", "libgcc_s.so.1", "ld-linux-x86-64.so.2"}
+USUAL_LIBRARIES = {
+    "libc.so.6",
+    "libm.so.6",
+    "libgcc_s.so.1",
+    "ld-linux-x86-64.so.2",
+    "ld-linux-aarch64.so.1",
+}
 
 CLASSIFIERS = (
     "Development Status :: 3 - Alpha",
@@ -47,7 +54,7 @@ exec "${{own%/*}}/{program}" {words}"$@"
 
 def version():
     """The version in the workspace's manifest."""
-    text = (CHECKOUT / "Cargo.toml").read_text()
+    text = (CHECKOUT / "Cargo.toml").read_text(encoding="utf-8")
     return re.search(r'^version = "(.+)"$', text, re.MULTILINE)[1]
 
 
@@ -55,12 +62,21 @@ def is_elf(data):
     return data.startswith(b"\x7fELF")
 
 
+def places(prefix):
+    """The files of an installation that go into the wheel, and no others below its prefix."""
+    for line in sorted((prefix / LIST).read_text(encoding="utf-8").splitlines()):
+        place = line.split(" ", 1)[1]
+        if place != LEFT_OUT and ".debug" not in place.split("/"):
+            yield place
+
+
 def tag(prefix):
     """The platform's tag: the oldest glibc that has all symbols. Refuses unusual libraries."""
     newest = (2, 17)
-    own = {path.name for path in prefix.glob("lib/*")}
-    for path in sorted(prefix.glob("bin/*")) + sorted(prefix.glob("lib/*.so.*")):
-        if path.is_symlink() or not path.is_file() or not is_elf(path.read_bytes()):
+    paths = [prefix / place for place in places(prefix)]
+    own = {path.name for path in paths}
+    for path in paths:
+        if path.is_symlink() or not is_elf(path.read_bytes()):
             continue
         text = subprocess.check_output(["objdump", "-p", "-T", path], text=True)
         needed = set(re.findall(r"^ +NEEDED +(\S+)$", text, re.MULTILINE))
@@ -87,10 +103,8 @@ def linked(path):
 
 def installed(prefix):
     """Place, bytes and mode of each file."""
-    for path in sorted(prefix.rglob("*")):
-        place = path.relative_to(prefix).as_posix()
-        if path.is_dir() or place in LEFT_OUT or ".debug" in path.parts:
-            continue
+    for place in sorted(places(prefix)):
+        path = prefix / place
         data = linked(path) if path.is_symlink() else path.read_bytes()
         is_program = path.parent.name == "bin" or is_elf(data)
         yield place, data, 0o755 if is_program else 0o644
@@ -109,7 +123,7 @@ def metadata():
         *(f"Classifier: {classifier}" for classifier in CLASSIFIERS),
         "Description-Content-Type: text/markdown",
         "",
-        (CHECKOUT / "README.md").read_text(),
+        (CHECKOUT / "README.md").read_text(encoding="utf-8"),
     ]
     return "\n".join(lines).encode()
 

@@ -229,7 +229,14 @@ fn is_ourselves(program: &OsStr) -> bool {
     let first = candidates.into_iter().find(|candidate| candidate.is_file());
     first
         .and_then(|first| first.canonicalize().ok())
-        .is_some_and(|first| first == own)
+        .is_some_and(|first| first == own || is_script_beside(&first, &own))
+}
+
+/// Where there are no links a script has the name of another wrapper: in a wheel.
+fn is_script_beside(program: &Path, own: &Path) -> bool {
+    const NAMES: [&str; 3] = ["mpicxx", "mpic++", "mpiCC"];
+    let name = program.file_name().and_then(OsStr::to_str);
+    program.parent() == own.parent() && name.is_some_and(|name| NAMES.contains(&name))
 }
 
 /// The options of the wrappers, each with what it does. All others are for the compiler.

@@ -20,6 +20,9 @@ const PLT32: u64 = 4;
 const GOTPCRELX: u64 = 41;
 const REX_GOTPCRELX: u64 = 42;
 
+/// `STT_GNU_IFUNC`: what the symbol leads to is chosen when a program is loaded.
+const IFUNC: usize = 10;
+
 /// `SHT_RELA` and `SHT_PROGBITS`.
 const RELA: usize = 4;
 const PROGBITS: usize = 1;
@@ -134,7 +137,8 @@ fn write_distance(
     code: &Section,
     index: usize,
 ) -> Option<bool> {
-    let is_local = number(object, relocation.symbol + 4, 1)? >> 4 == 0;
+    let kind = number(object, relocation.symbol + 4, 1)?;
+    let is_local = kind >> 4 == 0 && kind & 0xf != IFUNC;
     if !is_local || number(object, relocation.symbol + 6, 2)? != index {
         return Some(false);
     }

@@ -144,7 +144,7 @@ pub(super) async fn in_pieces(peers: &impl Peers, buffer: &Buffer, root: usize) 
         None if is_root => Buffer::holding(&buffer.pack())?,
         None => Buffer::zeroed(buffer.bytes()? as usize)?,
     };
-    let pieces = whole.count().div_ceil(RELAY_BYTES);
+    let pieces = buffers::number_of_pieces(&whole, RELAY_BYTES);
     let Relay { above, below } = Relay::of((peers.here(), peers.all()), root, pieces, true);
     for piece in buffers::pieces(&whole, RELAY_BYTES) {
         if let Some(above) = above {

@@ -261,11 +261,32 @@ pub(super) fn split(whole: &Buffer, size: usize) -> Vec<Buffer> {
         .collect()
 }
 
-/// The elements of `whole`, `each` at a time; fewer in the last piece.
+/// In how many pieces of at most `each` elements `count` elements go, and how many of them are in
+/// the first one. That tells the number of pieces: so a process with another number of elements
+/// notices, in the first piece or in the last one, unless a piece has few elements.
+fn cut(count: u64, each: u64) -> (u64, u64) {
+    let pieces = count.div_ceil(each.saturating_sub(1).max(1));
+    match pieces > 1 && pieces < each / 2 {
+        true => (pieces, each - pieces),
+        false => (count.div_ceil(each), each),
+    }
+}
+
+/// In how many [`pieces`] the elements of `whole` go.
+pub(super) fn number_of_pieces(whole: &Buffer, each: u64) -> u64 {
+    cut(whole.count(), each).0
+}
+
+/// The elements of `whole` in pieces of at most `each`.
 pub(super) fn pieces(whole: &Buffer, each: u64) -> impl Iterator<Item = Buffer> {
-    let count = whole.count();
-    let starts = (0..count).step_by(usize::try_from(each).unwrap_or(usize::MAX));
-    starts.map(move |first| whole.part(first.cast_signed(), each.min(count - first)))
+    let (count, first) = (whole.count(), cut(whole.count(), each).1);
+    let mut at = 0;
+    core::iter::from_fn(move || {
+        let most = if at == 0 { first } else { each };
+        let piece = whole.part(at as i64, most.min(count - at));
+        at += piece.count();
+        (piece.count() > 0).then_some(piece)
+    })
 }
 
 /// Moves the root's own block, unless it is in place already.
@@ -351,5 +372,25 @@ mod tests {
         let one = Given::Equal(&one, 1);
         assert!(one.overlaps(one));
         assert!(!one.overlaps(Given::Equal(&other, 1)));
+    }
+
+    /// So a process that expects another number of elements notices.
+    #[test]
+    fn the_pieces_of_one_number_of_elements_are_no_beginning_of_those_of_another() {
+        let mut byte = [0; 1];
+        let empty = block(&mut byte, 0, 0);
+        let lengths = |count| -> Vec<u64> {
+            let all = empty.part(0, count);
+            pieces(&all, 64).map(|piece| piece.count()).collect()
+        };
+        let all: Vec<_> = (65..1500).map(lengths).collect();
+        for (one, other) in all.iter().zip(&all[1..]) {
+            assert!(!one.starts_with(other) && !other.starts_with(one));
+        }
+        for (count, lengths) in (65..1500).zip(&all) {
+            assert_eq!(lengths.iter().sum::<u64>(), count);
+            let far = all.iter().filter(|other| other.starts_with(lengths));
+            assert_eq!(far.count(), 1, "{count}");
+        }
     }
 }

@@ -27,7 +27,7 @@ const PIECES_PER_WAKE: usize = 4;
 /// What has come of pieces. An error other than that of a wrong length, after which all members are
 /// at the same epoch, leaves this member behind: it comes to no collective of the communicator any
 /// more, and the others learn of it.
-fn ended(at_site: AtSite<'_>, outcome: Result<()>) -> Result<()> {
+pub(super) fn ended(at_site: AtSite<'_>, outcome: Result<()>) -> Result<()> {
     outcome.inspect_err(|error| {
         if matches!(error.class(), Class::NoMem | Class::Other) {
             give_up_at(at_site, error);

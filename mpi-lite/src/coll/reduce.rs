@@ -242,7 +242,7 @@ pub(super) async fn in_pieces<'a>(
 ) -> Result<Option<Partial<'a>>> {
     let each = (RELAY_BYTES / own.datatype().size().max(1)).max(1);
     let process = (peers.here(), peers.all());
-    let pieces = own.count().div_ceil(each);
+    let pieces = buffers::number_of_pieces(own, each);
     let Relay { above, below } = Relay::of(process, root, pieces, op.is_commutative());
     let result = match (above, place) {
         (None, Some(place)) => Some(Partial::begin(own, place)?),

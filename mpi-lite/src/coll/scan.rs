@@ -119,7 +119,8 @@ fn at_site(
         }
         // Nobody waits for a higher rank, even for a core.
         Some((Meeting::Last, at_site)) => {
-            shared::prefix_in_turn(at_site, kind, own, result).map(Some)
+            let outcome = shared::prefix_in_turn(at_site, kind, own, result);
+            super::pieces::ended(at_site, outcome).map(Some)
         }
         Some((_, at_site)) => shared::prefix_by_all(at_site, kind, own, result).map(Some),
         None => Ok(None),

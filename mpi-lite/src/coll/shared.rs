@@ -15,6 +15,9 @@ use crate::node::site::{About, BRING_BYTES, Epoch, LINE_BYTES, Look, Who};
 /// The most bytes for which an epoch is worth while.
 pub(super) const SHARED_BYTES: u64 = BRING_BYTES as u64;
 
+/// The round in which a member brings something that has come before.
+const BROUGHT: u32 = 1;
+
 /// Released by the last member to come, if it had no memory for the reduction.
 const NO_MEMORY: About = About::NONE.with_bytes(1);
 
@@ -199,14 +202,18 @@ pub(super) fn prefix_in_turn(
     let (me, size) = (at_site.site().me(), at_site.site().size());
     let (epoch, about) = at_site.begin_epoch(kind.about(0, own.bytes()?))?;
     wait(at_site, about, || epoch.is_free())?;
+    // All see what this member has come for, before it waits.
+    epoch.reach(about, 0);
+    at_site.wake(epoch.awaited_by());
     let through = match kind {
         Operation::Scan => Partial::begin(own, result)?,
         _ => Partial::copy_of(own)?,
     };
     if let Some(from) = me.checked_sub(1) {
         epoch.is_to_be_read_for(Who::One(from));
-        let theirs = wait(at_site, about, || epoch.has_come(from))?;
-        check(at_site, (from, theirs), about)?;
+        if let Some(theirs) = wait(at_site, about, || epoch.has_reached(from, BROUGHT))? {
+            check(at_site, (from, theirs), about)?;
+        }
         let left = match kind {
             Operation::Scan => Partial::room(own)?,
             _ => Partial::at(result),
@@ -218,9 +225,10 @@ pub(super) fn prefix_in_turn(
         true => Who::One(me + 1),
         false => Who::Nobody,
     };
-    epoch.bring(about, above, |bytes| _ = through.buffer().pack_into(bytes));
+    epoch.bring_in(BROUGHT, (about, above), |bytes| {
+        _ = through.buffer().pack_into(bytes);
+    });
     at_site.wake(above);
-    at_site.wake(epoch.awaited_by());
     Ok(())
 }
 

@@ -629,7 +629,7 @@ fn a_broadcast_in_pieces_sends_each_piece_once_to_each_process_but_the_root() {
     for size in SIZES {
         let sent = AtomicUsize::new(0);
         strict(size, &|peers| {
-            let count = PIECES * RELAY_BYTES as usize / 4;
+            let count = PIECES * (RELAY_BYTES as usize - 1) / 4;
             let room = Room::of(&block(7, count), &Basic::Int.into());
             drive(bcast::in_pieces(peers, &room.buffer, size / 2)).unwrap();
             if let Process::Strict(member) = peers {

@@ -10,7 +10,10 @@
 //! when it is made. Source: MPI 5.0, 6.12 and 6.13.
 
 use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
 
 use super::peers::{Participant, drive};
 use super::point::check_length;
@@ -166,21 +169,39 @@ impl TaskPeers {
         (from, into): (usize, &Buffer),
     ) -> Result<()> {
         let (send, receive) = (self.send_plan(to, send)?, self.receive_plan(from, into)?);
-        let (receiving, sending) = (
+        let (mut receiving, mut sending) = (
             self.submissions.submit(receive),
             self.submissions.submit(send),
         );
-        let received = receiving
-            .await
-            .and_then(|received| self.check((into, from), received));
-        if received.is_err() {
-            sending.withdraw();
-        }
-        // In any case: it must not outlive its buffer.
-        let sent = sending.await.and_then(Completion::into_result);
-        received
-            .and(sent.map(drop))
-            .map_err(|error| self.give_up(error))
+        let (mut received, mut sent) = (None, None);
+        // Whichever fails first has the other one withdrawn. Both are awaited: they must
+        // not outlive their buffers.
+        poll_fn(|context| {
+            for _ in 0..2 {
+                if received.is_none()
+                    && let Poll::Ready(ended) = Pin::new(&mut receiving).poll(context)
+                {
+                    let ended = ended.and_then(|it| self.check((into, from), it));
+                    ended.is_err().then(|| sending.withdraw());
+                    received = Some(ended);
+                }
+                if sent.is_none()
+                    && let Poll::Ready(ended) = Pin::new(&mut sending).poll(context)
+                {
+                    let ended = ended.and_then(Completion::into_result).map(drop);
+                    ended.is_err().then(|| receiving.withdraw());
+                    sent = Some(ended);
+                }
+            }
+            match received.is_some() && sent.is_some() {
+                true => Poll::Ready(()),
+                false => Poll::Pending,
+            }
+        })
+        .await;
+        let outcomes = [received, sent].into_iter().flatten();
+        let outcome = outcomes.fold(Ok(()), Result::and);
+        outcome.map_err(|error| self.give_up(error))
     }
 
     pub(super) async fn exchange_all(

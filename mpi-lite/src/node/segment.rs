@@ -129,8 +129,7 @@ impl Bodies {
 pub(crate) struct MemberSlot {
     /// What the rank brings: it writes, the others read.
     pub(crate) brought: [RingSlot; AHEAD],
-    /// The result: at the slot of the first member, or at each member's slot if each gets a result
-    /// of its own. The last member to come writes it.
+    /// The result: at the slot of the first member. The last member to come writes it.
     pub(crate) results: [RingSlot; 2],
     /// How many have come: at the slot of the first member, counted by all.
     pub(crate) come: Count,

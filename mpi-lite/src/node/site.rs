@@ -386,13 +386,24 @@ impl Epoch<'_> {
     /// it may.
     #[inline]
     pub fn bring(&self, about: About, readers: Who, fill: impl FnOnce(&mut [u8])) {
+        self.bring_in(0, (about, readers), fill);
+    }
+
+    /// The same in a round of the epoch: in a later one than 0 this member has come already.
+    #[inline]
+    pub fn bring_in(
+        &self,
+        round: u32,
+        (about, readers): (About, Who),
+        fill: impl FnOnce(&mut [u8]),
+    ) {
         let member = self.myself();
         let payload = |bytes| member.payloads.span(self.turn(), bytes);
         self.site.owed[self.turn()].store(readers.encode(), Relaxed);
         put(
             &member.slot.brought[self.turn()],
             payload,
-            self.sequence(0),
+            self.sequence(round),
             (about, fill),
         );
     }

@@ -21,6 +21,8 @@ static int start(const char *what, MPI_Request *request)
         return MPI_Iallgather(many, bytes, MPI_BYTE, more, bytes, MPI_BYTE, comm, request);
     if (strcmp(what, "ialltoall") == 0)
         return MPI_Ialltoall(many, bytes, MPI_BYTE, more, bytes, MPI_BYTE, comm, request);
+    if (strcmp(what, "iscan-half") == 0)
+        return MPI_Iscan(many, more, bytes / 2, MPI_BYTE, MPI_BXOR, comm, request);
     CHECK(strcmp(what, "iscan") == 0, "the name of a collective, not %s", what);
     return MPI_Iscan(many, more, bytes, MPI_BYTE, MPI_BXOR, comm, request);
 }
