@@ -126,10 +126,10 @@ macro_rules! mpi {
             static SYMBOL: $crate::symbol::Symbol =
                 $crate::symbol::Symbol::new(stringify!($symbol));
 
-            // Not exported: in a process with two binary interfaces the names lead elsewhere.
+            #[unsafe(export_name = concat!("P", stringify!($symbol)))]
             #[inline(never)]
             #[allow(clippy::too_many_arguments, reason = "C's argument lists")]
-            unsafe extern "C" fn standard(
+            unsafe extern "C" fn profiled(
                 $($arg: <$ty as $crate::entry::Arg<$width>>::C),*
             ) -> core::ffi::c_int {
                 let record;
@@ -149,7 +149,7 @@ macro_rules! mpi {
                             $crate::abi::MPI_SUCCESS
                         }
                         // SAFETY: the caller's promises are passed on as they are.
-                        None => unsafe { standard($($arg),*) },
+                        None => unsafe { profiled($($arg),*) },
                     });
                 }
                 match $crate::entry::mpi!(@run $name $width, (call) ($($arg: $ty),*) $body) {
@@ -169,32 +169,19 @@ macro_rules! mpi {
                 }
             }
 
-            $crate::entry::mpi! { @names standard $width, $symbol ($($arg: $ty),*) }
-
-            $crate::mpich::export! {
-                standard $name $width, [$symbol] ($($arg: $ty),*) $body
-            }
-        };
-    };
-
-    (@names $standard:ident $width:ty, $symbol:ident ($($arg:ident: $ty:ty),*)) => {
-            #[unsafe(export_name = concat!("P", stringify!($symbol)))]
-            #[allow(clippy::too_many_arguments, reason = "C's argument lists")]
-            unsafe extern "C" fn profiled(
-                $($arg: <$ty as $crate::entry::Arg<$width>>::C),*
-            ) -> core::ffi::c_int {
-                // SAFETY: the caller's promises are passed on as they are.
-                unsafe { $standard($($arg),*) }
-            }
-
             #[unsafe(export_name = stringify!($symbol))]
             #[allow(clippy::too_many_arguments, reason = "C's argument lists")]
             unsafe extern "C" fn plain(
                 $($arg: <$ty as $crate::entry::Arg<$width>>::C),*
             ) -> core::ffi::c_int {
                 // SAFETY: the caller's promises are passed on as they are.
-                unsafe { $standard($($arg),*) }
+                unsafe { profiled($($arg),*) }
             }
+
+            $crate::mpich::export! {
+                profiled $name $width, [$symbol] ($($arg: $ty),*) $body
+            }
+        };
     };
 
     (@run $name:ident $width:ty, ($call:ident) ($($arg:ident: $ty:ty),*) ;) => {{
@@ -286,7 +273,6 @@ macro_rules! values {
                 ) -> <$value as $crate::entry::Value>::C {
                     profiled($($arg),*)
                 }
-
             };
         )*
 

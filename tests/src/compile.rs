@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -59,13 +60,18 @@ fn compile_with(source: &Path, scratch: &Scratch, flags: &[&str]) -> Result<Path
     }
     let kept = kept_folder().join(format!("{name}-{:016x}", key(source, flags)));
     if !kept.exists() {
-        // Others may do the same now: the last one wins, and all are alike.
+        // Others may do the same now: the first one wins, since somebody may copy it already.
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let own = format!("{}-{number}", std::process::id());
         let beside = kept.with_extension(own);
         call_compiler(source, &beside, flags)?;
-        fs::rename(&beside, &kept).map_err(|error| format!("{}: {error}", kept.display()))?;
+        match fs::hard_link(&beside, &kept) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+                return Err(format!("{}: {error}", kept.display()));
+            }
+            _ => _ = fs::remove_file(&beside),
+        }
     }
     copy_program(&kept, &binary);
     Ok(binary)

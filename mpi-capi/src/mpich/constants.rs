@@ -125,6 +125,10 @@ const FIRST_TOOL_CLASS: c_int = abi::MPI_T_ERR_CANNOT_INIT;
 /// How much larger the codes are that the program adds.
 const ADDED: c_int = ERR_LASTCODE - abi::MPI_ERR_LASTCODE;
 
+/// The lowest code of a callback that is passed on as it is. Other codes that mean nothing in
+/// MPICH's interface have another highest bit in the standard's, so that they mean nothing there.
+const LOWEST: c_int = -1 << 30;
+
 /// MPICH's code for one of the standard's.
 #[inline(always)]
 pub fn code_of(code: c_int) -> c_int {
@@ -139,6 +143,9 @@ pub fn code_of(code: c_int) -> c_int {
 fn code_of_error(code: c_int) -> c_int {
     if code >= abi::MPI_ERR_LASTCODE {
         return code.wrapping_add(ADDED);
+    }
+    if code < LOWEST {
+        return code ^ c_int::MIN;
     }
     let class = |classes: &[u8], first: c_int| {
         let place = usize::try_from(code.wrapping_sub(first)).ok()?;
@@ -159,9 +166,18 @@ pub fn standard_code(code: c_int) -> c_int {
             .find(|(class, _)| c_int::from(**class) == code)
             .map(|(_, place)| place)
     };
+    let without_meaning = if code < 0 { code } else { code ^ c_int::MIN };
     place(&CLASSES)
         .or_else(|| Some(FIRST_TOOL_CLASS + place(&TOOL_CLASSES)?))
-        .unwrap_or(code)
+        .unwrap_or(without_meaning)
+}
+
+#[test]
+fn codes_of_callbacks_come_back_as_they_were() {
+    let codes = (-200..100_000).chain([LOWEST, ERR_LASTCODE - 1, ERR_LASTCODE, 1 << 30]);
+    for code in codes {
+        assert_eq!(code_of(standard_code(code)), code);
+    }
 }
 
 /// Numbers with a meaning: MPICH's, the standard's.

@@ -9,8 +9,9 @@
 //!
 //! The index is that of the standard's handle, the generation its lowest six bits. The whole
 //! generation of the newest handle of each index is noted when the handle is given to the program:
-//! the way back takes no lock and finds out a handle that was freed, but for one of 64. Predefined
-//! objects have 1 in the two highest bits, but for five pairs of different lengths, null handles 0.
+//! the way back takes no lock and finds out a handle that was freed, but for one of 64. An index of
+//! more than 20 bits has 3 in the two highest bits and no generation. Predefined objects have 1
+//! there, but for five pairs of different lengths, null handles 0.
 #![expect(
     unsafe_code,
     reason = "pieces of a table are made once and never freed"
@@ -23,6 +24,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use mpi_lite::engine::Request;
 
 use crate::abi::{self, Handle};
+use crate::global::LIBRARY;
 use crate::handle::{Key, Kind};
 use crate::objects::request;
 
@@ -32,8 +34,14 @@ const OBJECT_SHIFT: u32 = INDEX_BITS + GENERATION_BITS;
 const GENERATION_MASK: u32 = (1 << GENERATION_BITS) - 1;
 const INDEX_MASK: u32 = (1 << INDEX_BITS) - 1;
 
+/// The bits of an index without a generation.
+const LONG_MASK: u32 = (1 << OBJECT_SHIFT) - 1;
+
 /// The two highest bits of an object that the program made.
 const MADE: u32 = 2;
+
+/// The two highest bits of an object that the program made while it had 2^20 of its kind.
+const MADE_LONG: u32 = 3;
 
 /// The request of each send that was complete at once. It is never stale, so it has no generation.
 const SENT: u32 = 0x6c00_0001;
@@ -46,7 +54,7 @@ const UNKNOWN: usize = 1 << 32;
 
 /// Indices whose generations are noted in one piece.
 const PIECE: usize = 4096;
-const PIECES: usize = (1 << INDEX_BITS) / PIECE;
+const PIECES: usize = (1 << OBJECT_SHIFT) / PIECE;
 const KINDS: usize = 16;
 
 /// A piece that is never freed, or null.
@@ -134,16 +142,22 @@ pub fn number_of(kind: Kind, handle: Handle) -> c_int {
 
 fn number_of_made(kind: Kind, Key { index, generation }: Key) -> u32 {
     let number = index + first_number(kind);
-    assert!(
-        number <= INDEX_MASK,
-        "fewer than 2^20 objects of a kind at a time"
-    );
+    if number > LONG_MASK {
+        let line = format!("mpi-lite: more than {LONG_MASK} objects of one kind at a time");
+        LIBRARY.abort(1, &line);
+    }
     if newest(kind, number).is_none() {
         make_piece(kind, number);
     }
-    newest(kind, number)
-        .expect("its piece was made")
-        .store(generation, Ordering::Relaxed);
+    let newest = newest(kind, number).expect("its piece was made");
+    // A handle that was freed may be given once more: the program has a newer one.
+    let later = newest.load(Ordering::Relaxed).wrapping_sub(generation);
+    if !(1..=GENERATION_MASK).contains(&later) {
+        newest.store(generation, Ordering::Relaxed);
+    }
+    if number > INDEX_MASK {
+        return (MADE_LONG << 4 | object_of(kind)) << OBJECT_SHIFT | number;
+    }
     let short = generation & GENERATION_MASK;
     (MADE << 4 | object_of(kind)) << OBJECT_SHIFT | short << INDEX_BITS | number
 }
@@ -220,7 +234,7 @@ fn other_handle(kind: Kind, number: u32) -> Handle {
 #[inline(always)]
 fn made(kind: Kind, number: u32) -> Option<Handle> {
     if number >> OBJECT_SHIFT != MADE << 4 | object_of(kind) {
-        return (number == SENT && kind == Kind::Request).then(sent);
+        return made_long(kind, number);
     }
     let place = number & INDEX_MASK;
     let Some(index) = place.checked_sub(first_number(kind)) else {
@@ -233,6 +247,18 @@ fn made(kind: Kind, number: u32) -> Option<Handle> {
     let older = newest.wrapping_sub(short) & GENERATION_MASK;
     let generation = newest.wrapping_sub(older);
     Some(Key { index, generation }.handle(kind))
+}
+
+/// The handles that are neither built in nor made with a generation.
+#[cold]
+fn made_long(kind: Kind, number: u32) -> Option<Handle> {
+    if number >> OBJECT_SHIFT != MADE_LONG << 4 | object_of(kind) {
+        return (number == SENT && kind == Kind::Request).then(sent);
+    }
+    let place = number & LONG_MASK;
+    let generation = newest(kind, place)?.load(Ordering::Relaxed);
+    let index = place.checked_sub(first_number(kind))?;
+    (place > INDEX_MASK).then(|| Key { index, generation }.handle(kind))
 }
 
 /// Built-in objects by the object in their number, then by its lowest bits. All numbers of a place
@@ -405,6 +431,21 @@ fn a_handle_comes_back_whole_and_a_freed_one_does_not() {
             let next_number = number_of(kind, next);
             assert_eq!(standard_handle(kind, next_number), next);
             assert_eq!(standard_handle(kind, number), handle);
+            // One that was freed is told once more: the newer one stays what it is.
+            assert_eq!(number_of(kind, handle), number);
+            assert_eq!(standard_handle(kind, next_number), next);
+        }
+    }
+}
+
+#[test]
+fn more_than_a_million_objects_of_a_kind_have_handles() {
+    for index in [(1 << 20) - 1, 1 << 20, (1 << 26) - 9] {
+        for generation in [0, 70] {
+            let handle = Key { index, generation }.handle(Kind::Datatype);
+            let number = number_of(Kind::Datatype, handle);
+            assert_eq!(standard_handle(Kind::Datatype, number), handle, "{index}");
+            assert_ne!(standard_handle(Kind::Request, number), handle, "{index}");
         }
     }
 }

@@ -91,6 +91,14 @@ pub trait Foreign<W>: Read<W> {
         unsafe { <Self as Arg<W>>::void(Self::standard(held)) }
     }
 
+    /// Lays down the null handle before the call: a handler of the program may look at it before
+    /// the call is over.
+    ///
+    /// # Safety
+    /// As of [`Read::read`].
+    #[inline(always)]
+    unsafe fn prepare(_held: &mut Self::Held) {}
+
     /// Copies what the body laid down to the places of the program.
     ///
     /// # Safety
@@ -206,6 +214,7 @@ macro_rules! export {
             if const { IS_PLAIN } {
                 // SAFETY: as above; what is held lasts as long as the call.
                 unsafe {
+                    $( <$ty as $crate::mpich::Foreign<$width>>::prepare(&mut $arg); )*
                     let code = $standard($(
                         <$ty as $crate::mpich::Foreign<$width>>::standard(&mut $arg)
                     ),*);

@@ -75,6 +75,20 @@ fn blank<W, T: ForeignSlot<W>>() -> T::Raw {
     }
 }
 
+/// Lays down the null handle, if the place is for one.
+///
+/// # Safety
+/// The place is null or one of the program.
+#[inline(always)]
+unsafe fn void<W, T: ForeignSlot<W>>(held: &HeldPlace<T::Place, T::Raw>) {
+    if let Some(null) = T::VOID
+        && !held.place.is_null()
+    {
+        // SAFETY: not null, and the caller passed a place of that type.
+        unsafe { held.place.write_unaligned(null) };
+    }
+}
+
 /// Writes what a body has written.
 ///
 /// # Safety
@@ -243,13 +257,6 @@ impl<W, T: ForeignSlot<W>> Foreign<W> for Out<T> {
 
     #[inline(always)]
     unsafe fn hold(raw: Self::Raw, _extent: Extent) -> Self::Held {
-        // A handler of the program may look at it before the call is over.
-        if let Some(null) = T::VOID
-            && !raw.is_null()
-        {
-            // SAFETY: not null, and the caller passed a place of that type.
-            unsafe { raw.write_unaligned(null) };
-        }
         HeldPlace::new(raw, blank::<W, T>())
     }
 
@@ -263,8 +270,11 @@ impl<W, T: ForeignSlot<W>> Foreign<W> for Out<T> {
         out::<W, T>(held.place, name)
     }
 
-    /// Nothing: it holds the null handle since before.
-    unsafe fn void(_held: &mut Self::Held) {}
+    #[inline(always)]
+    unsafe fn prepare(held: &mut Self::Held) {
+        // SAFETY: the place is null or one of the program.
+        unsafe { void::<W, T>(held) };
+    }
 
     #[inline(always)]
     unsafe fn release(held: &mut Self::Held) {
@@ -321,6 +331,11 @@ impl<W, T: ForeignSlot<W>> Foreign<W> for Wanted<T> {
         <Out<T> as Foreign<W>>::standard(held)
     }
 
+    unsafe fn prepare(held: &mut Self::Held) {
+        // SAFETY: passed on.
+        unsafe { <Out<T> as Foreign<W>>::prepare(held) };
+    }
+
     unsafe fn release(held: &mut Self::Held) {
         // SAFETY: passed on.
         unsafe { <Out<T> as Foreign<W>>::release(held) };
@@ -341,6 +356,11 @@ macro_rules! new_datatypes {
 
             fn standard(held: &mut Self::Held) -> *mut Handle {
                 <Out<Datatype> as Foreign<$width>>::standard(held)
+            }
+
+            unsafe fn prepare(held: &mut Self::Held) {
+                // SAFETY: passed on.
+                unsafe { <Out<Datatype> as Foreign<$width>>::prepare(held) };
             }
 
             unsafe fn release(held: &mut Self::Held) {

@@ -261,6 +261,11 @@ pub(super) fn split(whole: &Buffer, size: usize) -> Vec<Buffer> {
         .collect()
 }
 
+/// How many elements like those of `buffer` fit so many bytes: one at least.
+pub(super) fn fitting(buffer: &Buffer, bytes: u64) -> u64 {
+    (bytes / buffer.datatype().size().max(1)).max(1)
+}
+
 /// In how many pieces of at most `each` elements `count` elements go, and how many of them are in
 /// the first one. That tells the number of pieces: so a process with another number of elements
 /// notices, in the first piece or in the last one, unless a piece has few elements.

@@ -4,7 +4,7 @@
 //!
 //! None of it is inlined: it would lengthen the calls with short data.
 
-use super::buffers::{keep, nth, split};
+use super::buffers::{fitting, keep, nth, split};
 use super::exchange::look_at_all;
 use super::partial::Partial;
 use super::shared::{self, SHARED_BYTES, check, wait};
@@ -41,7 +41,7 @@ fn each_piece(
     own: &Buffer,
     mut piece: impl FnMut(u64, u64) -> Result<()>,
 ) -> Result<()> {
-    let each = (PIECE_BYTES as u64 / own.datatype().size().max(1)).max(1);
+    let each = fitting(own, PIECE_BYTES as u64);
     let mut starts = (0..own.count()).step_by(each as usize);
     let all = starts.try_for_each(|first| piece(first, each.min(own.count() - first)));
     ended(at_site, all)

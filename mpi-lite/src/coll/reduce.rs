@@ -240,7 +240,7 @@ pub(super) async fn in_pieces<'a>(
     place: Option<&'a Buffer>,
     (op, root): (&Op, usize),
 ) -> Result<Option<Partial<'a>>> {
-    let each = (RELAY_BYTES / own.datatype().size().max(1)).max(1);
+    let each = buffers::fitting(own, RELAY_BYTES);
     let process = (peers.here(), peers.all());
     let pieces = buffers::number_of_pieces(own, each);
     let Relay { above, below } = Relay::of(process, root, pieces, op.is_commutative());

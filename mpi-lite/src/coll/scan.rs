@@ -1,6 +1,6 @@
 //! Prefix reductions. Source: MPI 5.0, 6.11.
 
-use super::buffers::{Input, keep, pieces};
+use super::buffers::{Input, fitting, keep, pieces};
 use super::choose::{self, Meeting, Prefix, RELAY_BYTES};
 use super::collective::Collective;
 use super::near::Near;
@@ -229,7 +229,7 @@ pub(super) async fn chain(
     below: Option<&Buffer>,
     op: &Op,
 ) -> Result<()> {
-    let each = (RELAY_BYTES / through.datatype().size().max(1)).max(1);
+    let each = fitting(through, RELAY_BYTES);
     let room = Partial::room(&through.part(0, each.min(through.count())))?;
     let mut first = 0;
     for piece in pieces(through, each) {

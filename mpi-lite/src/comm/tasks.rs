@@ -174,7 +174,7 @@ impl TaskPeers {
             self.submissions.submit(send),
         );
         let (mut received, mut sent) = (None, None);
-        // Whichever fails first has the other one withdrawn. Both are awaited in any case: they must
+        // Whichever fails first has the other one withdrawn. Both are awaited: they must
         // not outlive their buffers.
         poll_fn(|context| {
             for _ in 0..2 {

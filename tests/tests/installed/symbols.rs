@@ -150,7 +150,7 @@ fn the_static_library_shows_only_functions_of_mpi() {
     assert_eq!(names, dynamic_names());
 }
 
-/// A distance that no linking changes is no relocation: 40,000 of these were a megabyte.
+/// A distance that no linking changes is no relocation: these were most of a megabyte.
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn calls_inside_of_the_static_library_are_settled() {

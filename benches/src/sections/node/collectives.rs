@@ -214,11 +214,11 @@ fn compare(
     let mean = all.mean_ratio(ours, &peers, &few, Better::Smaller);
     let name = format!("geometric mean of {} points / best peer", few.len());
     report.goal(Goal::new(name, limit, mean));
-    let bars = draw((ours, &peers), cases, &all);
     let plot = BarPlot {
         title: "Collectives beside the best other MPI".to_owned(),
         subtitle: format!("{network}, geometric mean over the lengths, {how}; lower is better"),
-        ..bars
+        unit: " of its time".to_owned(),
+        groups: bars((ours, &peers), cases, &all),
     };
     report.plot(picture, Plot::Bars(plot));
     for &case in cases {
@@ -246,11 +246,11 @@ fn names(cases: &[(usize, &'static str)], is_wanted: impl Fn(&str, usize) -> boo
 }
 
 /// A group of bars for each number of ranks: ours as a part of the best peer's time.
-fn draw(
+fn bars(
     (ours, peers): (&str, &[&str]),
     cases: &[(usize, &'static str)],
     all: &Measurements,
-) -> BarPlot {
+) -> Vec<(String, Vec<Bar>)> {
     let ranks: BTreeSet<usize> = cases.iter().map(|case| case.0).collect();
     let bar = |operation: &str, ranks: usize| {
         let names = names(cases, |it, of| it == operation && of == ranks);
@@ -265,12 +265,7 @@ fn draw(
         let bars = OPERATIONS.map(|operation| bar(operation, ranks));
         (format!("{ranks} ranks"), bars.to_vec())
     };
-    BarPlot {
-        title: String::new(),
-        subtitle: String::new(),
-        unit: " of its time".to_owned(),
-        groups: ranks.into_iter().map(group).collect(),
-    }
+    ranks.into_iter().map(group).collect()
 }
 
 #[cfg(test)]
