@@ -93,7 +93,11 @@ fn ranks_of_two_hosts_are_one_job() {
 fn a_pingpong_and_a_farm_end_well() {
     let scratch = Scratch::new("mpich");
     let pingpong = build("benches/c/pingpong.c", &scratch);
-    drop(with_its_library(Job::mpirun(2).arg(pingpong)).run().expect_code(0));
+    drop(
+        with_its_library(Job::mpirun(2).arg(pingpong))
+            .run()
+            .expect_code(0),
+    );
     let farm = build("benches/c/farm.c", &scratch);
     let job = with_its_library(Job::mpirun(3).arg(farm).arg("100"));
     let outcome = job.run().expect_code(0);
