@@ -105,6 +105,17 @@ pub trait Foreign<W>: Read<W> {
     /// As of [`Read::read`].
     #[inline(always)]
     unsafe fn release(_held: &mut Self::Held) {}
+
+    /// As [`Foreign::release`], of an argument that [`Foreign::hold_quick`] has taken; `is_done` says
+    /// that there was no error.
+    ///
+    /// # Safety
+    /// As of [`Read::read`].
+    #[inline(always)]
+    unsafe fn release_quick(held: &mut Self::Held, _is_done: bool) {
+        // SAFETY: passed on.
+        unsafe { Self::release(held) }
+    }
 }
 
 /// How long the arrays of a call are.
@@ -170,7 +181,7 @@ macro_rules! export {
                     $crate::raise::Call::enter(&SYMBOL)
                 };
                 $crate::mpich::export! {
-                    @finish $name $width, (call) ($($arg: $ty),*) $body
+                    @finish $name $width, (call release_quick is_done) ($($arg: $ty),*) $body
                 }
             }
             // SAFETY: the caller's promises are passed on as they are.
@@ -234,11 +245,14 @@ macro_rules! export {
                 });
                 return $crate::mpich::code_of(code);
             }
-            $crate::mpich::export! { @finish $name $width, (call) ($($arg: $ty),*) $body }
+            $crate::mpich::export! { @finish $name $width, (call release) ($($arg: $ty),*) $body }
         }
     };
 
-    (@finish $name:ident $width:ty, ($call:ident) ($($arg:ident: $ty:ty),*) $body:tt) => {
+    (
+        @finish $name:ident $width:ty,
+        ($call:ident $release:ident $($is_done:ident)?) ($($arg:ident: $ty:ty),*) $body:tt
+    ) => {
             let mut run = || {
                 $(
                     let standard = <$ty as $crate::mpich::Foreign<$width>>::standard(&mut $arg);
@@ -247,13 +261,14 @@ macro_rules! export {
                 $crate::mpich::export!(@run $name $width, ($call) ($($arg: $ty),*) $body)
             };
             let result = run();
+            $( let $is_done = result.is_ok(); )?
             $(
                 // SAFETY: as above.
                 unsafe {
                     if result.is_err() {
                         <$ty as $crate::mpich::Foreign<$width>>::void(&mut $arg);
                     }
-                    <$ty as $crate::mpich::Foreign<$width>>::release(&mut $arg);
+                    $crate::mpich::export!(@release $ty, $width, $arg, $release $($is_done)?);
                 }
             )*
             let Err(error) = result else {
@@ -263,6 +278,10 @@ macro_rules! export {
             return $crate::mpich::code_of($call.raise(error, &move |_line| {
                 $( <$ty as $crate::entry::Arg<$width>>::show($arg, stringify!($arg), _line); )*
             }));
+    };
+
+    (@release $ty:ty, $width:ty, $arg:ident, $release:ident $($is_done:ident)?) => {
+        <$ty as $crate::mpich::Foreign<$width>>::$release(&mut $arg $(, $is_done)?)
     };
 
     (@run $name:ident $width:ty, ($call:ident) ($($arg:ident: $ty:ty),*) ;) => {

@@ -77,9 +77,20 @@ unsafe fn write(place: *mut Status, status: &status::Status) {
         if status.error != UNWRITTEN {
             (&raw mut (*place).error).write_unaligned(code_of(status.error));
         }
-        if status.source == UNWRITTEN {
-            return;
+        if status.source != UNWRITTEN {
+            write_message(place, status);
         }
+    }
+}
+
+/// Writes to `place` what a status says of a message: all but the error.
+///
+/// # Safety
+/// `place` is a status of the program.
+#[inline(always)]
+unsafe fn write_message(place: *mut Status, status: &status::Status) {
+    // SAFETY: the caller says so; the fields are integers at any address.
+    unsafe {
         let high = ((status.bytes() >> 32) as u32) << 1 | u32::from(status.is_cancelled());
         (&raw mut (*place).count_lo).write_unaligned((status.bytes() as u32).cast_signed());
         (&raw mut (*place).count_hi_and_cancelled).write_unaligned(high.cast_signed());
@@ -164,6 +175,21 @@ impl<W> Foreign<W> for OutStatus {
         if !is_ignored(held.place) {
             // SAFETY: the caller passed room for a status.
             unsafe { write(held.place, &held.status) };
+        }
+    }
+
+    /// Of a call without an error the message alone is written.
+    #[inline(always)]
+    unsafe fn release_quick(held: &mut HeldStatus, is_done: bool) {
+        if is_ignored(held.place) {
+            return;
+        }
+        // SAFETY: the caller passed room for a status.
+        unsafe {
+            match is_done {
+                true => write_message(held.place, &held.status),
+                false => write(held.place, &held.status),
+            }
         }
     }
 }
