@@ -14,7 +14,6 @@ use nix::unistd::read;
 
 use super::Node;
 use super::spawn::{high, variable};
-use crate::failure::Failure;
 use crate::job::environment::Variable;
 use crate::node::elf::Mpi;
 use crate::pmi::server::{Action, Server};

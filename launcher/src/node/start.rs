@@ -9,7 +9,7 @@ use std::time::Instant;
 use mpi_boot::hosts::Hosts;
 use mpi_boot::machine;
 use mpi_boot::protocol::Assignment;
-use mpi_boot::protocol::{Secure, ToRank};
+use mpi_boot::protocol::ToRank;
 use mpi_boot::secret::Secret;
 use nix::errno::Errno;
 use nix::sched::CpuSet;

@@ -181,7 +181,7 @@ macro_rules! export {
                     $crate::raise::Call::enter(&SYMBOL)
                 };
                 $crate::mpich::export! {
-                    @finish $name $width, (call release_quick is_done) ($($arg: $ty),*) $body
+                    @finish $name $width, (call true) ($($arg: $ty),*) $body
                 }
             }
             // SAFETY: the caller's promises are passed on as they are.
@@ -245,13 +245,13 @@ macro_rules! export {
                 });
                 return $crate::mpich::code_of(code);
             }
-            $crate::mpich::export! { @finish $name $width, (call release) ($($arg: $ty),*) $body }
+            $crate::mpich::export! { @finish $name $width, (call false) ($($arg: $ty),*) $body }
         }
     };
 
     (
         @finish $name:ident $width:ty,
-        ($call:ident $release:ident $($is_done:ident)?) ($($arg:ident: $ty:ty),*) $body:tt
+        ($call:ident $is_quick:literal) ($($arg:ident: $ty:ty),*) $body:tt
     ) => {
             let mut run = || {
                 $(
@@ -261,14 +261,18 @@ macro_rules! export {
                 $crate::mpich::export!(@run $name $width, ($call) ($($arg: $ty),*) $body)
             };
             let result = run();
-            $( let $is_done = result.is_ok(); )?
             $(
                 // SAFETY: as above.
                 unsafe {
                     if result.is_err() {
                         <$ty as $crate::mpich::Foreign<$width>>::void(&mut $arg);
                     }
-                    $crate::mpich::export!(@release $ty, $width, $arg, $release $($is_done)?);
+                    if $is_quick {
+                        <$ty as $crate::mpich::Foreign<$width>>::release_quick(
+                            &mut $arg, result.is_ok());
+                    } else {
+                        <$ty as $crate::mpich::Foreign<$width>>::release(&mut $arg);
+                    }
                 }
             )*
             let Err(error) = result else {
@@ -278,10 +282,6 @@ macro_rules! export {
             return $crate::mpich::code_of($call.raise(error, &move |_line| {
                 $( <$ty as $crate::entry::Arg<$width>>::show($arg, stringify!($arg), _line); )*
             }));
-    };
-
-    (@release $ty:ty, $width:ty, $arg:ident, $release:ident $($is_done:ident)?) => {
-        <$ty as $crate::mpich::Foreign<$width>>::$release(&mut $arg $(, $is_done)?)
     };
 
     (@run $name:ident $width:ty, ($call:ident) ($($arg:ident: $ty:ty),*) ;) => {
