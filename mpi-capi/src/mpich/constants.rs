@@ -4,6 +4,7 @@
 use core::ffi::c_int;
 
 use crate::abi;
+use crate::missing::FIRST_FUNCTION;
 
 /// The address that stands for `MPI_IN_PLACE`.
 pub const IN_PLACE: usize = usize::MAX;
@@ -166,7 +167,9 @@ pub fn standard_code(code: c_int) -> c_int {
             .find(|(class, _)| c_int::from(**class) == code)
             .map(|(_, place)| place)
     };
-    let without_meaning = if code < 0 { code } else { code ^ c_int::MIN };
+    // Codes of functions without a body are the same in both interfaces.
+    let is_the_same = code < 0 || (FIRST_FUNCTION..abi::MPI_ERR_LASTCODE).contains(&code);
+    let without_meaning = if is_the_same { code } else { code ^ c_int::MIN };
     place(&CLASSES)
         .or_else(|| Some(FIRST_TOOL_CLASS + place(&TOOL_CLASSES)?))
         .unwrap_or(without_meaning)
