@@ -13,6 +13,7 @@ pub mod callbacks;
 pub mod constants;
 pub mod data;
 pub mod handles;
+pub mod header;
 pub mod jumps;
 pub mod places;
 pub mod statuses;

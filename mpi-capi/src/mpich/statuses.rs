@@ -5,6 +5,7 @@
 )]
 
 use core::ffi::c_int;
+use core::mem::offset_of;
 use core::ptr;
 
 use super::arrays::HeldArray;
@@ -30,6 +31,23 @@ pub struct Status {
     /// The error class, where several operations complete at once.
     pub error: c_int,
 }
+
+/// The fields as C declares them, in their order.
+pub const FIELDS: [&str; 5] = [
+    "count_lo",
+    "count_hi_and_cancelled",
+    "MPI_SOURCE",
+    "MPI_TAG",
+    "MPI_ERROR",
+];
+
+const _: () = assert!(
+    offset_of!(Status, source) == 8
+        && offset_of!(Status, tag) == 12
+        && offset_of!(Status, error) == 16
+        && size_of::<Status>() == 4 * FIELDS.len(),
+    "the structure is what the fields say"
+);
 
 impl From<Status> for status::Status {
     fn from(status: Status) -> Self {

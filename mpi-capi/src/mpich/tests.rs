@@ -9,6 +9,7 @@ use std::process::Command;
 
 use super::constants::{self, STATUS_IGNORE};
 use super::handles;
+use super::header;
 use super::statuses::Status;
 use super::{code_of, standard_code};
 use crate::abi::{self, Handle};
@@ -452,15 +453,6 @@ fn place_of(text: &[MaybeUninit<c_char>]) -> *const c_char {
     text.as_ptr().cast()
 }
 
-/// The lines of `constants.tsv`: name, value of MPICH.
-fn constants() -> Vec<(&'static str, i64)> {
-    let lines = include_str!("constants.tsv").lines();
-    let rows = lines.filter(|line| !line.starts_with('#'));
-    rows.map(|row| row.split_once('\t').expect("two columns"))
-        .map(|(name, value)| (name, value.parse().expect("a number")))
-        .collect()
-}
-
 /// The standard's value of a constant of MPICH, by the map of its kind.
 fn standard_of(name: &str, value: i64) -> Option<i64> {
     let int = value as c_int;
@@ -512,7 +504,7 @@ fn every_constant_that_differs_is_mapped() {
         "MPI_WIN_UNIFIED",
     ];
     let mut mapped = 0;
-    for (name, value) in constants() {
+    for (name, value) in header::constants() {
         let standard = abi::CONSTANTS.iter().find(|constant| constant.name == name);
         let standard = standard.expect("a name of the standard").value;
         match standard_of(name, value) {

@@ -19,6 +19,7 @@ mod memcheck;
 mod mismatch;
 mod mpich;
 mod mpich_abi;
+mod mpich_header;
 mod one_machine;
 mod packets;
 mod prerequisites;
