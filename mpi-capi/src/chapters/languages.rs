@@ -41,7 +41,9 @@ mpi! {
             abi::MPI_TYPECLASS_INTEGER => {
                 &[Basic::Integer1, Basic::Integer2, Basic::Integer4, Basic::Integer8][..]
             }
-            abi::MPI_TYPECLASS_REAL => &[Basic::Real2, Basic::Real4, Basic::Real8, Basic::LongDouble][..],
+            abi::MPI_TYPECLASS_REAL => {
+                &[Basic::Real2, Basic::Real4, Basic::Real8, Basic::LongDouble]
+            }
             abi::MPI_TYPECLASS_COMPLEX => {
                 &[Basic::Complex4, Basic::Complex8, Basic::Complex16, Basic::CLongDoubleComplex]
             }

@@ -267,7 +267,7 @@ static PLACES: [[(u32, u32); PLACE_MASK as usize + 1]; 16] = places();
 
 const PLACE_MASK: u32 = 127;
 
-/// Names of MPICH's own for built-in objects: `MPIX_C_FLOAT16`, which mpi4py's float of two bytes is.
+/// Names of MPICH's own for built-in objects: `MPIX_C_FLOAT16`, mpi4py's float of two bytes.
 const ALIASES: &[(u32, Handle)] = &[(0x4c00_0246, abi::MPI_REAL2)];
 
 const fn places() -> [[(u32, u32); PLACE_MASK as usize + 1]; 16] {

@@ -107,8 +107,8 @@ pub trait Foreign<W>: Read<W> {
     #[inline(always)]
     unsafe fn release(_held: &mut Self::Held) {}
 
-    /// As [`Foreign::release`], of an argument that [`Foreign::hold_quick`] has taken; `is_done` says
-    /// that there was no error.
+    /// As [`Foreign::release`], of an argument that [`Foreign::hold_quick`] has taken; `is_done`
+    /// says that there was no error.
     ///
     /// # Safety
     /// As of [`Read::read`].
