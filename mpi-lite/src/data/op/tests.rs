@@ -45,7 +45,7 @@ fn is_defined(op: &Op, family: Family) -> bool {
 #[test]
 fn floats_of_two_bytes_are_rounded_once() {
     let halves = |values: [f32; 3]| -> Vec<u8> {
-        let halves = values.map(|value| half::f16::from_f32(value).to_ne_bytes());
+        let halves = values.map(|value| f16::from_f32(value).to_ne_bytes());
         halves.concat()
     };
     // Numbers of 11 bits: 2049 is none, and 60000 + 60000 is too large.
