@@ -1,6 +1,6 @@
 #!/bin/sh
 # Checks what `make dist` left in FOLDER: it is made again with the same bytes; the checksums are
-# right; the source archive builds without a network, and a program runs with it.
+# right; lintian finds no errors; the source archive builds without a network, and a program runs with it.
 #   check.sh FOLDER
 # SOURCE_DATE_EPOCH and CARGO are as `make dist` sets them.
 set -eu
@@ -16,6 +16,10 @@ trap 'rm -rf "$work"' EXIT
 (umask 077 && LC_ALL=C TZ=Pacific/Chatham make --no-print-directory dist DIST="$work/again") >/dev/null
 cmp "$folder/SHA256SUMS" "$work/again/SHA256SUMS"
 echo "dist-check: made twice, the same bytes"
+
+lintian --version >/dev/null 2>&1 || { echo "dist-check: lintian is missing" >&2; exit 1; }
+lintian --allow-root --fail-on error "$folder"/*.deb
+echo "dist-check: lintian finds no errors"
 
 tar --extract --gzip --directory="$work" --file="$folder"/mpi-lite-*.tar.gz
 # No network at all where the system lets us have that; cargo is offline in any case, and has no

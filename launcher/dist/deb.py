@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from email.utils import formatdate
 from pathlib import Path
 
+from crates import notices
 from wheel import CHECKOUT, LIST, is_elf, version
 
 # Where an installation lies in a package, and what its programs are called outside of it.
@@ -278,6 +279,8 @@ def copyright_text():
     return f"""\
 Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
 Upstream-Name: mpi-lite
+Comment: The programs and libraries are built of other works, too. Their
+ licences are in /usr/share/doc/mpi-lite/crates.txt.gz.
 
 Files: *
 Copyright: {holder}
@@ -396,6 +399,7 @@ def write(prefix, folder, level):
         put_documents(trees[PAGES.name])
         # The page that a message names is there once mpi-lite-doc is installed.
         trees[RUNTIME.name].link(f"{PRIVATE}/share/doc/mpilite", DOCUMENTS)
+        trees[RUNTIME.name].write_packed(f"{DOCUMENTS}/crates.txt.gz", notices())
         trees[DEVELOPMENT.name].link(f"{INCLUDE}/mpi-lite", f"{PRIVATE}/include")
         stanzas = [f"Package: {package.name}\nArchitecture: any\n" for package in packages]
         (work / "debian/control").write_text("\n".join(["Source: mpi-lite\n", *stanzas]))

@@ -11,54 +11,13 @@ cargo. The same tree gives the same bytes. Source: CycloneDX 1.5; package URL sp
 
 import json
 import os
-import re
-import subprocess
 import sys
 import uuid
 from datetime import datetime, timezone
 from pathlib import Path
 
-from wheel import CHECKOUT, version
-
-# The crates whose programs and libraries are installed.
-INSTALLED = ("mpi-capi", "launcher", "wrappers")
-
-
-def metadata():
-    """What cargo says of the crates, for this machine's Linux."""
-    machine = os.uname().machine
-    words = [os.environ.get("CARGO", "cargo"), "metadata", "--format-version=1", "--locked"]
-    words += ["--filter-platform", f"{machine}-unknown-linux-gnu"]
-    words += ["--features", "mpi-capi/laboratory"]
-    return json.loads(subprocess.check_output(words, cwd=CHECKOUT))
-
-
-def checksums():
-    """SHA-256 of the archive of each crate that is not ours, by name and version."""
-    text = (CHECKOUT / "Cargo.lock").read_text(encoding="utf-8")
-    entry = r'name = "(.+)"\nversion = "(.+)"\nsource = ".+"\nchecksum = "(.+)"'
-    return {(name, number): digest for name, number, digest in re.findall(entry, text)}
-
-
-def graph(data):
-    """For each crate that is installed, or that one of these uses: those that it uses itself."""
-    nodes = {node["id"]: node for node in data["resolve"]["nodes"]}
-    names = {package["id"]: package["name"] for package in data["packages"]}
-    waiting = [identity for identity in nodes if names[identity] in INSTALLED]
-    found = {}
-    while waiting:
-        identity = waiting.pop()
-        if identity in found:
-            continue
-        used = [
-            dependency["pkg"]
-            for dependency in nodes[identity]["deps"]
-            if any(kind["kind"] is None for kind in dependency["dep_kinds"])
-        ]
-        found[identity] = used
-        waiting += used
-    return found
-
+from crates import INSTALLED, checksums, graph, metadata
+from wheel import version
 
 def reference(package):
     """The name of a component. Our own crates are in no registry and have no package URL."""

@@ -20,6 +20,7 @@ mod mismatch;
 mod mpich;
 mod mpich_abi;
 mod one_machine;
+mod packages;
 mod packets;
 mod prerequisites;
 mod samples;
