@@ -54,7 +54,7 @@ MAINTAINER = "{} <{}>".format(
 
 @dataclass
 class Package:
-    """A package; `alternatives` are groups, each with the slaves of its link."""
+    """A package, with further fields of its control file and the names that others offer too."""
 
     name: str
     section: str
@@ -62,12 +62,14 @@ class Package:
     description: str
     fields: dict = field(default_factory=dict)
     is_independent: bool = False
-    alternatives: list = field(default_factory=list)
+    links: list = field(default_factory=list)
 
 
 @dataclass
 class Link:
-    """A name that several packages offer, its alternative here, and the name of the group."""
+    """A name that several packages offer, the group of all who do, and what it leads to for us.
+
+    A slave is a name that follows the choice for another one."""
 
     path: str
     group: str
@@ -76,6 +78,8 @@ class Link:
 
 
 def ask(*words):
+    if not shutil.which(words[0]):
+        sys.exit(f"deb.py: {words[0]} is missing (packages dpkg and dpkg-dev)")
     return subprocess.check_output(words, text=True).strip()
 
 
@@ -355,8 +359,8 @@ def put_control(tree, package, libraries):
         if not path.is_symlink():
             sums += f"{hashlib.md5(path.read_bytes()).hexdigest()}  {place}\n"
     tree.write("DEBIAN/md5sums", sums)
-    if package.alternatives:
-        for name, text in zip(("postinst", "prerm"), scripts(package.alternatives)):
+    if package.links:
+        for name, text in zip(("postinst", "prerm"), scripts(package.links)):
             tree.write(f"DEBIAN/{name}", text, 0o755)
 
 
@@ -380,8 +384,8 @@ def pack(tree, package, folder, level):
 
 
 def write(prefix, folder, level):
-    RUNTIME.alternatives = launcher_links()
-    DEVELOPMENT.alternatives = compiler_links()
+    RUNTIME.links = launcher_links()
+    DEVELOPMENT.links = compiler_links()
     packages = (RUNTIME, DEVELOPMENT, PAGES)
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as name:
@@ -413,9 +417,6 @@ def write(prefix, folder, level):
 if __name__ == "__main__":
     if len(sys.argv) not in (3, 4):
         sys.exit("usage: deb.py PREFIX FOLDER [LEVEL]")
-    for tool in ("dpkg-deb", "dpkg-shlibdeps"):
-        if not shutil.which(tool):
-            sys.exit(f"deb.py: {tool} is missing (packages dpkg and dpkg-dev)")
     level = sys.argv[3] if len(sys.argv) == 4 else "9"
     for path in write(Path(sys.argv[1]).resolve(), Path(sys.argv[2]), level):
         print(path)

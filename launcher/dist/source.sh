@@ -30,6 +30,12 @@ else
     mkdir "$work/$name/.cargo"
     (cd "$work/$name" &&
         "${CARGO:-cargo}" vendor --quiet --locked --versioned-dirs vendor >.cargo/config.toml)
+    # Cargo wants the manifests of crates that only Windows uses. What it compiles there is half of
+    # the archive.
+    vendor=$work/$name/vendor
+    find "$vendor" \( -path "$vendor/winapi*" -o -path "$vendor/windows*" \) -type f \
+        ! -name Cargo.toml ! -name .cargo-checksum.json ! -name build.rs ! -path '*/src/lib.rs' \
+        ! -iname '*licen*' -delete
 fi
 
 mkdir -p "$folder"
