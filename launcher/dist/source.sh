@@ -1,8 +1,8 @@
 #!/bin/sh
 # Makes the source archive: the files that git tracks, the crates that Cargo.lock names, and the
 # configuration that makes cargo take these. It builds without a network.
-#   source.sh FOLDER
-# SOURCE_DATE_EPOCH is the date of all files, in seconds; CARGO is cargo. The same tree gives the
+#   source.sh FOLDER [LEVEL]
+# LEVEL is how hard gzip tries, 1 to 9. SOURCE_DATE_EPOCH is the date of all files, in seconds; CARGO is cargo. The same tree gives the
 # same bytes.
 set -eu
 folder=$1
@@ -42,5 +42,5 @@ mkdir -p "$folder"
 LC_ALL=C tar --create --directory="$work" --sort=name --mtime="@$SOURCE_DATE_EPOCH" \
     --owner=0 --group=0 --numeric-owner --mode=u+rw,go+r-w,a-s,a+X --format=posix \
     --pax-option=exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime "$name" |
-    gzip -n -9 >"$folder/$name.tar.gz"
+    gzip -n "-${2:-9}" >"$folder/$name.tar.gz"
 echo "$folder/$name.tar.gz"

@@ -243,7 +243,7 @@ fn locked() -> BTreeMap<(String, String), String> {
 #[test]
 fn the_source_archive_has_all_crates() {
     let scratch = Scratch::new("source");
-    let archive = make("source.sh", "022", &[scratch.path()]);
+    let archive = make("source.sh", "022", &[scratch.path(), Path::new("1")]);
     let archive = PathBuf::from(archive.trim_end());
     let mut tar = Command::new("tar");
     tar.arg("--extract").arg("--file").arg(&archive);
