@@ -2,8 +2,8 @@
 # Makes the source archive: the files that git tracks, the crates that Cargo.lock names, and the
 # configuration that makes cargo take these. It builds without a network.
 #   source.sh FOLDER [LEVEL]
-# LEVEL is how hard gzip tries, 1 to 9. SOURCE_DATE_EPOCH is the date of all files, in seconds; CARGO is cargo. The same tree gives the
-# same bytes.
+# LEVEL is how hard gzip tries, 1 to 9. SOURCE_DATE_EPOCH is the date of all files, in seconds; CARGO
+# is cargo. The same tree gives the same bytes.
 set -eu
 folder=$1
 cd "$(dirname "$0")/../.."
@@ -28,8 +28,8 @@ if [ -d vendor ]; then
     cp -R vendor .cargo "$work/$name"
 else
     mkdir "$work/$name/.cargo"
-    (cd "$work/$name" &&
-        "${CARGO:-cargo}" vendor --quiet --locked --versioned-dirs vendor >.cargo/config.toml)
+    (cd "$work/$name" && "${CARGO:-cargo}" vendor --locked --versioned-dirs vendor \
+        >.cargo/config.toml 2>"$work/said") || { cat "$work/said" >&2; exit 1; }
     # Cargo wants the manifests of crates that only Windows uses. What it compiles there is half of
     # the archive.
     vendor=$work/$name/vendor
