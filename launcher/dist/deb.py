@@ -45,6 +45,11 @@ FORTRAN = ("mpifort", "mpif90", "mpif77")
 # What nobody reads who has only the packages.
 LEFT_OUT_DOCUMENTS = ("laboratory", "notebook")
 
+OVERRIDES = f"""\
+# All that it has are jumps into libmpi_abi.so.1.
+mpi-lite: library-not-linked-against-libc [{PRIVATE}/lib/libmpi.so.12]
+"""
+
 EPOCH = int(os.environ.get("SOURCE_DATE_EPOCH", "0"))
 MAINTAINER = "{} <{}>".format(
     os.environ.get("DEBFULLNAME", "The mpi-lite authors"),
@@ -403,6 +408,7 @@ def write(prefix, folder, level):
         put_documents(trees[PAGES.name])
         # The page that a message names is there once mpi-lite-doc is installed.
         trees[RUNTIME.name].link(f"{PRIVATE}/share/doc/mpilite", DOCUMENTS)
+        trees[RUNTIME.name].write("usr/share/lintian/overrides/mpi-lite", OVERRIDES)
         trees[RUNTIME.name].write_packed(f"{DOCUMENTS}/crates.txt.gz", notices())
         trees[DEVELOPMENT.name].link(f"{INCLUDE}/mpi-lite", f"{PRIVATE}/include")
         stanzas = [f"Package: {package.name}\nArchitecture: any\n" for package in packages]
