@@ -379,5 +379,8 @@ fn the_recipe_of_an_image_builds_as_the_readme_says() {
     assert!(readme.contains("make install PREFIX="));
     // The last user is none with privileges.
     let users = instructions.iter().filter(|(name, _)| name == "USER");
-    assert_eq!(users.map(|(_, user)| user.as_str()).next_back(), Some("mpi"));
+    assert_eq!(
+        users.map(|(_, user)| user.as_str()).next_back(),
+        Some("mpi")
+    );
 }
