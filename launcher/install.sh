@@ -142,6 +142,7 @@ place_everything() {
     link share/man/man1/mpirun.1 mpiexec.1
     place 644 launcher/share/mpicc.1 share/man/man1/mpicc.1
     link share/man/man1/mpicc.1 mpicxx.1 mpic++.1 mpiCC.1
+    place 644 launcher/share/mpi-packets.1 share/man/man1/mpi-packets.1
     place 644 launcher/share/mpirun.bash share/bash-completion/completions/mpirun
     link share/bash-completion/completions/mpirun mpiexec
 }

@@ -21,6 +21,7 @@ mod mpich;
 mod mpich_abi;
 mod mpich_header;
 mod one_machine;
+mod packages;
 mod packets;
 mod prerequisites;
 mod samples;
