@@ -197,7 +197,9 @@ impl Bench {
     #[must_use]
     pub fn job(&self, who: &Contender, program: &Program) -> Job {
         let binary = self.binary(who, program.name);
-        let mut job = program.place.job(who.protocol, program.limit);
+        // Cargo names its own folders there: a library of ours would stand in for another MPI's.
+        let job = program.place.job(who.protocol, program.limit);
+        let mut job = job.env("LD_LIBRARY_PATH", "");
         for (name, value) in &who.variables {
             job = job.env(name, value);
         }
