@@ -13,7 +13,7 @@ RANKS  ?= 4
 
 # The steps of a target run in their order; cargo is parallel in itself.
 .NOTPARALLEL:
-.PHONY: demo wheel test test-transports test-schedulers install install-built check-prefix uninstall stage build prerequisites bench compare tune plots laboratory check soak fuzz mutants miri tsan doc clean
+.PHONY: demo wheel deb source sbom dist dist-check test test-transports test-schedulers install install-built check-prefix uninstall stage build prerequisites bench compare tune plots laboratory check soak fuzz mutants miri tsan doc clean
 
 # Builds everything, compiles two C programs with our mpicc, runs them with our mpirun.
 demo: stage
@@ -61,6 +61,9 @@ build:
 	  $(CARGO) rustc --release --package mpi-capi --features mpi-capi/laboratory \
 	    --crate-type cdylib,staticlib; library=$$?; \
 	  wait $$tools && exit $$library
+	@$(CC) -shared -nostdlib -Wl,-soname,libmpi.so.12,-rpath,'$$ORIGIN',--enable-new-dtags \
+	  -Wl,-z,defs,-z,noexecstack,-z,noseparate-code,--hash-style=gnu \
+	  -o "$(BUILT)/libmpi.so.12" mpi-capi/mpich/libmpi.S "$(BUILT)/libmpi_abi.so"
 
 # The installation that demo, test and bench use.
 stage:
@@ -86,7 +89,42 @@ uninstall:
 
 # A file in target/dist that pip puts into an environment: programs, library and header.
 wheel: stage
-	@python3 launcher/dist/wheel.py "$(STAGE)" "$(TARGET)/dist"
+	@python3 -B launcher/dist/wheel.py "$(STAGE)" "$(DIST)"
+
+# Packages for Debian and its like: mpi-lite, mpi-lite-dev, mpi-lite-doc. DEBFULLNAME and DEBEMAIL
+# name who makes them.
+deb: stage
+	@python3 -B launcher/dist/deb.py "$(STAGE)" "$(DIST)"
+
+# The source with its crates, which builds without a network.
+source:
+	@sh launcher/dist/source.sh "$(DIST)"
+
+# The crates that the installed files are built of, their licences and checksums: CycloneDX.
+sbom:
+	@python3 -B launcher/dist/sbom.py "$(DIST)"
+
+# All that is given to others, in target/dist, with checksums. The same commit and the same tools give
+# the same bytes.
+DIST = $(TARGET)/dist
+dist: stage
+	@rm -rf "$(DIST)"
+	@python3 -B launcher/dist/wheel.py "$(STAGE)" "$(DIST)"
+	@python3 -B launcher/dist/deb.py "$(STAGE)" "$(DIST)"
+	@sh launcher/dist/source.sh "$(DIST)"
+	@python3 -B launcher/dist/sbom.py "$(DIST)"
+	@cd "$(DIST)" && sha256sum * >"$(TARGET)/SHA256SUMS" && mv "$(TARGET)/SHA256SUMS" .
+	@echo "$(DIST)/SHA256SUMS"
+
+# Makes all of `dist` twice and compares; builds the source archive without a network and runs a
+# program with it. Ten minutes.
+dist-check: dist
+	@sh launcher/dist/check.sh "$(DIST)"
+
+# The date of everything in a package: that of the commit, or of an unpacked archive.
+dist dist-check deb source sbom: export SOURCE_DATE_EPOCH := $(or $(SOURCE_DATE_EPOCH),$(shell \
+  { [ -e .git ] && git log -1 --format=%ct 2>/dev/null; } || stat -c %Y Cargo.toml))
+dist dist-check source sbom: export CARGO := $(CARGO)
 
 # Tables of latency, bandwidth, message rate and farm.
 bench: stage

@@ -5,10 +5,12 @@
 # too if it is set. DEBUG=no leaves out the debug information, which otherwise lies in .debug beside
 # each program, where gdb looks for it.
 #
-# Contract: bin, include/mpi.h, lib/libmpi_abi.{so.1,so,a}, lib/pkgconfig, share/man, completions
-# of shells, lib/mpilite/libmpi/libmpi.so, which leads to the library where somebody says -lmpi to
-# mpicc, and share/doc/mpilite, which messages of the library name. installed.txt in there has a
-# line for each file: a fingerprint of what was installed, and the place below PREFIX.
+# Contract: bin, include/mpi.h, lib/libmpi_abi.{so.1,so,a}, lib/libmpi{,ch}.so.12 for programs that
+# were built for MPICH, include/mpich/mpi.h to build such programs, lib/pkgconfig, share/man,
+# completions of shells, lib/mpilite/{libmpi,mpich}/libmpi.so, which lead to the libraries where
+# somebody says -lmpi to mpicc, and share/doc/mpilite, which messages of the library name.
+# installed.txt in there has a line for each file: a fingerprint of what was installed, and the
+# place below PREFIX.
 set -eu
 action=$1
 cd "$(dirname "$0")/.."
@@ -104,17 +106,27 @@ place_archive() { # shared and static library in BUILT, place below the root
     place 644 "$work/libmpi_abi.a" "$3"
 }
 
+# libmpi.so for the linker, in a folder of its own: in lib it would be in the way of other MPIs.
+place_namesake() { # folder below lib/mpilite, library in lib
+    mkdir -p "$root/lib/mpilite/$1"
+    ln -sfn "../../$2" "$root/lib/mpilite/$1/libmpi.so"
+    record "lib/mpilite/$1/libmpi.so"
+}
+
 place_everything() {
     place_stripped "$TOOLS/mpirun" bin/mpirun
     link bin/mpirun mpiexec
     place_stripped "$TOOLS/mpicc" bin/mpicc
     link bin/mpicc mpicxx mpic++ mpiCC mpifort mpif90 mpif77 mpi-packets
     place 644 include/mpi.h include/mpi.h
+    place 644 include/mpich/mpi.h include/mpich/mpi.h
     place_stripped "$BUILT/libmpi_abi.so" lib/libmpi_abi.so.1
     link lib/libmpi_abi.so.1 libmpi_abi.so
-    mkdir -p "$root/lib/mpilite/libmpi"
-    ln -sfn ../../libmpi_abi.so.1 "$root/lib/mpilite/libmpi/libmpi.so"
-    record lib/mpilite/libmpi/libmpi.so
+    objcopy --strip-unneeded "$BUILT/libmpi.so.12" "$work/libmpi.so.12"
+    place 755 "$work/libmpi.so.12" lib/libmpi.so.12
+    link lib/libmpi.so.12 libmpich.so.12
+    place_namesake libmpi libmpi_abi.so.1
+    place_namesake mpich libmpi.so.12
     place_archive libmpi_abi.so libmpi_abi.a lib/libmpi_abi.a
     for file in launcher/pkgconfig/*.pc; do
         place 644 "$file" "lib/pkgconfig/$(basename "$file")"
@@ -130,6 +142,7 @@ place_everything() {
     link share/man/man1/mpirun.1 mpiexec.1
     place 644 launcher/share/mpicc.1 share/man/man1/mpicc.1
     link share/man/man1/mpicc.1 mpicxx.1 mpic++.1 mpiCC.1
+    place 644 launcher/share/mpi-packets.1 share/man/man1/mpi-packets.1
     place 644 launcher/share/mpirun.bash share/bash-completion/completions/mpirun
     link share/bash-completion/completions/mpirun mpiexec
 }
@@ -157,7 +170,7 @@ remove_empty_folders() { # places below the root, one a line
 case $action in
     check) ;;
     install)
-        for file in "$BUILT/libmpi_abi.a" "$TOOLS/mpirun"; do
+        for file in "$BUILT/libmpi_abi.a" "$BUILT/libmpi.so.12" "$TOOLS/mpirun"; do
             [ -f "$file" ] || refuse "$file is not built; run make build first"
         done
         work=$(mktemp -d)

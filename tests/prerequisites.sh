@@ -79,6 +79,8 @@ look() {
     need python3 python3 "a program in Python that hangs, and a server that speaks as Flux does"
     need_python venv python3-venv "the test of the wheel" \
         "importlib.util.find_spec('venv') and importlib.util.find_spec('ensurepip')"
+    need dpkg-deb dpkg "the test of the packages for Debian"
+    need dpkg-shlibdeps dpkg-dev "the test of the packages for Debian"
     need ethtool ethtool "the networks of the comparisons"
     need tshark tshark "the test of the dissector for Wireshark"
     need mpiexec.hydra mpich "the tests of programs that MPICH's mpiexec starts"

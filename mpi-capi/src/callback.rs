@@ -17,6 +17,66 @@ pub struct ErrorFn {
     pub call: CallErrorFn,
 }
 
+/// What a function of an attribute gets.
+#[derive(Debug, Clone, Copy)]
+pub struct Attributed {
+    /// The object, of the kind that the key is for.
+    pub object: Handle,
+    /// The key.
+    pub key: c_int,
+    /// What the program passed with the key.
+    pub extra_state: *mut c_void,
+    /// The value of the attribute.
+    pub value: *mut c_void,
+}
+
+/// Calls a copy function of an attribute with room for the copy and for the answer whether there
+/// is one; returns the standard's code.
+pub type CallCopyFn = unsafe fn(*const c_void, Attributed, *mut *mut c_void, *mut c_int) -> c_int;
+
+/// Calls a delete function of an attribute; returns the standard's code.
+pub type CallDeleteFn = unsafe fn(*const c_void, Attributed) -> c_int;
+
+/// The copy function of an attribute, and how it is called: by the program's binary interface.
+#[derive(Debug, Clone, Copy)]
+pub struct CopyCall {
+    /// The address, or one of the standard's constants.
+    pub address: usize,
+    /// Calls it.
+    pub call: CallCopyFn,
+}
+
+/// The delete function of an attribute, and how it is called.
+#[derive(Debug, Clone, Copy)]
+pub struct DeleteCall {
+    /// The address, 0 for none.
+    pub address: usize,
+    /// Calls it.
+    pub call: CallDeleteFn,
+}
+
+/// The function of an operator, and how a handle lies for it: by the program's binary interface.
+#[derive(Debug, Clone, Copy)]
+pub struct OperatorFn {
+    /// The function.
+    pub address: *const c_void,
+    /// True if its length argument is an `MPI_Count`.
+    pub is_large: bool,
+    /// The word that holds the program's handle of a datatype in its lowest bytes.
+    pub word: fn(Handle) -> usize,
+}
+
+impl OperatorFn {
+    /// An operator of the standard's binary interface.
+    pub fn standard(address: *const c_void, is_large: bool) -> Self {
+        Self {
+            address,
+            is_large,
+            word: |datatype| datatype.0,
+        }
+    }
+}
+
 /// A function of the program that a call of MPI calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Callback {

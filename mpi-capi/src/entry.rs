@@ -102,11 +102,6 @@ macro_rules! mpi {
                 @export $name $crate::entry::Small [$name] ($($arg: $ty),*) $body);
             $crate::entry::mpi!(
                 @export $name $crate::entry::Large [$($large)?] ($($arg: $ty),*) $body);
-            #[cfg(test)]
-            $crate::second::offer!($name $crate::entry::Small, [$name] ($($arg: $ty),*) $body);
-            #[cfg(test)]
-            $crate::second::offer!(
-                $name $crate::entry::Large, [$($large)?] ($($arg: $ty),*) $body);
         )*
 
         /// The functions of this file: the plain name, then its large-count twin.
@@ -132,6 +127,7 @@ macro_rules! mpi {
                 $crate::symbol::Symbol::new(stringify!($symbol));
 
             #[unsafe(export_name = concat!("P", stringify!($symbol)))]
+            #[inline(never)]
             #[allow(clippy::too_many_arguments, reason = "C's argument lists")]
             unsafe extern "C" fn profiled(
                 $($arg: <$ty as $crate::entry::Arg<$width>>::C),*
@@ -180,6 +176,10 @@ macro_rules! mpi {
             ) -> core::ffi::c_int {
                 // SAFETY: the caller's promises are passed on as they are.
                 unsafe { profiled($($arg),*) }
+            }
+
+            $crate::mpich::export! {
+                profiled $name $width, [$symbol] ($($arg: $ty),*) $body
             }
         };
     };
@@ -247,8 +247,14 @@ macro_rules! mpi {
 
 /// Makes the C symbols of functions that return a value: clocks, addresses, handle conversions.
 /// They take what C passes and cannot raise an error.
+///
+/// With `conversions` before them they are those between handles and integers, which another binary
+/// interface has in its own way.
 macro_rules! values {
-    ($(
+    (conversions $($functions:tt)*) => {
+        $crate::entry::values! { @standard $($functions)* }
+    };
+    (@standard $(
         $(#[$doc:meta])*
         fn $name:ident($($arg:ident: $ty:ty),*) -> $value:ty $body:block
     )*) => {
@@ -281,6 +287,24 @@ macro_rules! values {
             implemented: true,
             show: |_, _| (),
         }]),*];
+    };
+    ($(
+        $(#[$doc:meta])*
+        fn $name:ident($($arg:ident: $ty:ty),*) -> $value:ty $body:block
+    )*) => {
+        $crate::entry::values! { @standard $(
+            $(#[$doc])*
+            fn $name($($arg: $ty),*) -> $value $body
+        )* }
+        $(
+            #[expect(unsafe_code, reason = "a symbol is exported by its name")]
+            const _: () = {
+                #[unsafe(export_name = concat!("mpilite_mpich_", stringify!($name)))]
+                extern "C" fn foreign(
+                    $($arg: <$ty as $crate::entry::Arg<$crate::entry::Small>>::C),*
+                ) -> <$value as $crate::entry::Value>::C $body
+            };
+        )*
     };
 }
 

@@ -24,11 +24,21 @@ pub fn prototypes() -> String {
 }
 
 fn prototype(entry: &Entry, prefix: &str, text: &mut String) {
-    let mut line = format!("{} {prefix}{}(", entry.returns, entry.name);
     let parameters = match entry.parameters {
         "" => "void",
         some => some,
     };
+    declare(
+        entry.returns,
+        &format!("{prefix}{}", entry.name),
+        parameters,
+        text,
+    );
+}
+
+/// Appends the prototype of one function.
+pub fn declare(returns: &str, name: &str, parameters: &str, text: &mut String) {
+    let mut line = format!("{returns} {name}(");
     for (index, parameter) in format!("{parameters});").split_inclusive(", ").enumerate() {
         let arg = parameter.trim_end();
         let space = if index == 0 { "" } else { " " };

@@ -21,14 +21,13 @@ pub mod handle;
 pub mod header;
 pub mod lifetime;
 pub mod missing;
+pub mod mpich;
 pub mod object;
 pub mod objects;
 pub mod panic;
 pub mod python;
 pub mod raise;
 pub mod registry;
-#[cfg(test)]
-pub mod second;
 pub mod stack;
 pub mod stdio;
 pub mod symbol;

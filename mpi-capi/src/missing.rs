@@ -9,7 +9,7 @@ use crate::declaration::Entry;
 use crate::error::Cause;
 
 /// The code of the first function of the table; that of the next one is larger by 1.
-const FIRST_FUNCTION: c_int = 0x2000;
+pub const FIRST_FUNCTION: c_int = 0x2000;
 
 fn functions() -> impl Iterator<Item = &'static Entry> {
     CHAPTERS.iter().flat_map(Chapter::entries)

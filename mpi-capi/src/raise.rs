@@ -89,10 +89,16 @@ impl Call {
     /// `Cause::BeforeInit`, `Cause::AfterFinalize`, `Cause::InForkedChild`.
     #[inline]
     pub fn check_running(&self) -> Result<()> {
-        if self.symbol.any_time || LIBRARY.stage() == Stage::Running {
+        if Self::may_run(self.symbol) {
             return Ok(());
         }
         check_stage()
+    }
+
+    /// Returns true if nothing stands against a call of `symbol`, and nobody watches.
+    #[inline]
+    pub fn may_run(symbol: &Symbol) -> bool {
+        symbol.any_time || LIBRARY.stage() == Stage::Running
     }
 
     /// The result of a function without a body; `code_of` returns the code that names it.

@@ -133,14 +133,19 @@ pub fn callers() -> Callers {
             .take_while(|(.., place)| is_own(place))
             .count(),
     };
-    let running = (0..inner).rev().find_map(|at| {
-        let (_, begin, place) = &places[at];
+    let functions = places[..inner].iter().enumerate().filter_map(|(at, it)| {
+        let (_, begin, place) = it;
         let (name, _) = place.as_ref()?.function.as_ref()?;
         let (_, end, _) = places.get(at + 1)?;
         Some(Running {
             name: mpi_name(name)?,
             frame: *begin..*end,
         })
+    });
+    // The entry of a second binary interface calls that of the standard: one function, two frames.
+    let running = functions.reduce(|inner, outer| Running {
+        frame: inner.frame.start..outer.frame.end,
+        ..outer
     });
     let frames = places[inner..].iter().take(FRAMES_MAX);
     let frames = frames.filter_map(|(address, _, place)| Some(frame(*address, place.as_ref()?)));
@@ -151,9 +156,11 @@ pub fn callers() -> Callers {
     }
 }
 
-/// The name of an MPI function without the letter of its second name.
+/// The name of an MPI function without what its second names begin with.
 fn mpi_name(symbol: &str) -> Option<String> {
-    let name = symbol.strip_prefix('P').unwrap_or(symbol);
+    let begins = ["P", "mpilite_mpich_"];
+    let name = begins.iter().find_map(|begin| symbol.strip_prefix(begin));
+    let name = name.unwrap_or(symbol);
     name.starts_with("MPI_").then(|| name.to_owned())
 }
 
@@ -205,9 +212,10 @@ mod tests {
     }
 
     #[test]
-    fn a_function_has_its_name_without_the_letter_for_profiling() {
-        assert_eq!(mpi_name("PMPI_Recv").as_deref(), Some("MPI_Recv"));
-        assert_eq!(mpi_name("MPI_Recv").as_deref(), Some("MPI_Recv"));
+    fn a_function_has_one_name_by_whatever_symbol_it_was_called() {
+        for symbol in ["PMPI_Recv", "MPI_Recv", "mpilite_mpich_MPI_Recv"] {
+            assert_eq!(mpi_name(symbol).as_deref(), Some("MPI_Recv"));
+        }
         assert_eq!(mpi_name("Process"), None);
     }
 }

@@ -72,7 +72,8 @@ const CALLABLE_AT_ANY_TIME: &[&str] = &[
     "MPI_Status_set_tag",
 ];
 
-const fn is_in(list: &[&str], name: &str) -> bool {
+/// Returns true if the list has the name.
+pub const fn is_in(list: &[&str], name: &str) -> bool {
     let name = name.as_bytes();
     let mut row = 0;
     while row < list.len() {

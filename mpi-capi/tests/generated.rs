@@ -1,11 +1,12 @@
-//! The prototypes in `include/mpi.h` and `docs/coverage.md` are what the table of functions says.
-//! With `UPDATE=1` in the environment both are rewritten instead of compared.
+//! The prototypes in `include/mpi.h`, all of `include/mpich/mpi.h`, and `docs/coverage.md` are what
+//! the tables say. With `UPDATE=1` in the environment they are rewritten instead of compared.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use mpi_abi::chapters::CHAPTERS;
 use mpi_abi::header;
+use mpi_abi::mpich::{self, jumps};
 
 const BEGIN: &str =
     "/* Prototypes: generated; UPDATE=1 cargo test -p mpi-capi --test generated */\n";
@@ -30,25 +31,37 @@ fn compare(path: &Path, wanted: &str) {
         .position(|(found, wanted)| found != wanted);
     assert!(
         found == wanted,
-        "{} differs from the table of functions (first in line {:?}); \
+        "{} differs from the tables (first in line {:?}); \
          run UPDATE=1 cargo test -p mpi-capi --test generated",
         path.display(),
         differs.map(|line| line + 1)
     );
 }
 
-#[test]
-fn the_prototypes_of_the_header_are_those_of_the_table() {
-    let path = root().join("include/mpi.h");
-    let found = std::fs::read_to_string(&path).expect("the header is tracked");
+/// The standard's header as it is to be.
+fn standard_header(path: &Path) -> String {
+    let found = std::fs::read_to_string(path).expect("the header is tracked");
     let (before, rest) = found
         .split_once(BEGIN)
         .expect("the header marks its generated part");
     let (_, after) = rest
         .split_once(END)
         .expect("the header marks the end of it");
-    let wanted = format!("{before}{BEGIN}{}{END}{after}", header::prototypes());
-    compare(&path, &wanted);
+    format!("{before}{BEGIN}{}{END}{after}", header::prototypes())
+}
+
+#[test]
+fn the_headers_are_those_of_the_tables() {
+    let path = root().join("include/mpi.h");
+    let standard = standard_header(&path);
+    compare(&path, &standard);
+    let second = root().join("include/mpich/mpi.h");
+    compare(&second, &mpich::header::of(&standard));
+}
+
+#[test]
+fn the_jumps_of_libmpi_are_those_of_the_table() {
+    compare(&root().join("mpi-capi/mpich/libmpi.S"), &jumps::source());
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use mpi_abi::chapters::CHAPTERS;
+use mpi_abi::mpich::jumps;
 
 /// The library that cargo built beside this test.
 fn library() -> PathBuf {
@@ -30,10 +31,15 @@ fn output(program: &str, args: &[&str]) -> String {
 #[test]
 fn the_library_exports_the_table_twice_and_nothing_else() {
     let listing = output("nm", &["-D", "--defined-only"]);
-    let exported: BTreeSet<&str> = listing
+    let (private, exported): (BTreeSet<&str>, BTreeSet<&str>) = listing
         .lines()
         .filter_map(|line| line.split_whitespace().last())
-        .collect();
+        .partition(|name| name.starts_with("mpilite_mpich_"));
+    let source = jumps::source();
+    let wanted = |name: &&str| !private.contains(name);
+    let words = source.split([',', ' ', '\n']);
+    let mut targets = words.filter(|word| word.starts_with("mpilite_mpich_"));
+    assert_eq!(targets.find(wanted), None, "libmpi.so.12 leads to it");
     let names = CHAPTERS
         .iter()
         .flat_map(|chapter| chapter.entries())

@@ -17,7 +17,12 @@ use crate::scratch::{Scratch, copy_program};
 const STRICT: &[&str] = &["-std=c99", "-Wall", "-Wextra", "-Werror"];
 
 /// What of the installation makes a program another one; its static library is none of them.
-const PARTS: [&str; 3] = ["bin/mpicc", "include/mpi.h", "lib/libmpi_abi.so.1"];
+const PARTS: [&str; 4] = [
+    "bin/mpicc",
+    "include/mpi.h",
+    "include/mpich/mpi.h",
+    "lib/libmpi_abi.so.1",
+];
 
 /// With this flag a program has the library in itself, and is not kept.
 const STATIC: &str = "-static-mpi";

@@ -79,6 +79,8 @@ pub(super) struct Invocation {
     pub(super) arguments: Vec<OsString>,
     /// From `-cc=` or `-cxx=`.
     pub(super) compiler: Option<OsString>,
+    /// From `--abi=`.
+    pub(super) abi: Option<OsString>,
     pub(super) echoes: bool,
     pub(super) is_static: bool,
     pub(super) warnings: Vec<String>,
@@ -90,6 +92,7 @@ impl Invocation {
             asked: Asked::Compile,
             arguments: Vec::new(),
             compiler: None,
+            abi: None,
             echoes: false,
             is_static: false,
             warnings: Vec::new(),
@@ -116,6 +119,7 @@ impl Invocation {
         }
         match option.split_once('=') {
             Some(("cc" | "cxx" | "CC", value)) => self.compiler = Some(value.into()),
+            Some(("abi", value)) => self.abi = Some(value.into()),
             Some(("fc" | "f77" | "f90" | "config", _)) => {}
             Some(("profile", name)) => {
                 self.warnings.push(format!("-profile={name} is ignored"));
@@ -238,8 +242,10 @@ mod tests {
 
     #[test]
     fn options_of_the_wrapper_do_not_reach_the_compiler() {
-        let invocation = parsed("-cc=clang -echo -static-mpi -config=x -profile=y a.c -DX=1");
+        let line = "-cc=clang -echo -static-mpi -config=x -profile=y --abi=mpich a.c -DX=1";
+        let invocation = parsed(line);
         assert_eq!(invocation.arguments, ["a.c", "-DX=1"]);
+        assert_eq!(invocation.abi, Some("mpich".into()));
         assert_eq!(invocation.compiler, Some("clang".into()));
         assert!(invocation.echoes && invocation.is_static);
         assert_eq!(invocation.warnings.len(), 1);

@@ -6,33 +6,106 @@ use std::path::{Path, PathBuf};
 /// What the static library needs from the system.
 const STATIC_NEEDS: [&str; 5] = ["-lpthread", "-ldl", "-lm", "-lrt", "-lgcc_s"];
 
-/// Where the library is called `libmpi.so`, below its own folder: in that one it could be taken for
-/// the library of another MPI.
-const NAMESAKE: &str = "mpilite/libmpi";
+/// A binary interface: what a compiled program asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Abi {
+    /// That of the MPI standard: `libmpi_abi.so.1`.
+    Standard,
+    /// That of MPICH: `libmpi.so.12`.
+    Mpich,
+}
 
-/// Flags for one installation.
+impl Abi {
+    /// The interface with this name.
+    pub(super) fn named(name: &OsStr) -> Result<Abi, String> {
+        match name.to_str() {
+            Some("standard") => Ok(Abi::Standard),
+            Some("mpich") => Ok(Abi::Mpich),
+            _ => Err(format!(
+                "'{}' is no binary interface of mpi-lite: there are standard (libmpi_abi.so.1, \
+                 the default) and mpich (libmpi.so.12)",
+                name.display()
+            )),
+        }
+    }
+
+    /// Below the folder of headers.
+    fn include(self) -> &'static str {
+        match self {
+            Abi::Standard => "",
+            Abi::Mpich => "mpich",
+        }
+    }
+
+    /// Where the library is called `libmpi.so`, below the folder of libraries: in that one it could
+    /// be taken for the library of another MPI.
+    fn namesake(self) -> &'static str {
+        match self {
+            Abi::Standard => "mpilite/libmpi",
+            Abi::Mpich => "mpilite/mpich",
+        }
+    }
+
+    /// What follows `-l`.
+    pub(super) fn library(self) -> &'static str {
+        match self {
+            Abi::Standard => "mpi_abi",
+            Abi::Mpich => "mpi",
+        }
+    }
+}
+
+/// Flags for one installation and one binary interface.
 #[derive(Debug)]
 pub(super) struct Flags {
     include: PathBuf,
     library: PathBuf,
+    abi: Abi,
     is_static: bool,
 }
 
 impl Flags {
-    pub(super) fn new(prefix: &Path, is_static: bool) -> Flags {
-        Flags {
-            include: prefix.join("include"),
-            library: prefix.join("lib"),
-            is_static,
+    /// # Errors
+    /// The interface has no static library.
+    pub(super) fn new(prefix: &Path, abi: Abi, is_static: bool) -> Result<Flags, String> {
+        if is_static && abi != Abi::Standard {
+            return Err(
+                "-static-mpi is for the standard's interface: --abi=mpich has no \
+                 static library; leave out one of them (or MPILITE_ABI)"
+                    .into(),
+            );
         }
+        let include = prefix.join("include");
+        let include = match abi.include() {
+            "" => include,
+            below => include.join(below),
+        };
+        Ok(Flags {
+            include,
+            library: prefix.join("lib"),
+            abi,
+            is_static,
+        })
     }
 
     pub(super) fn include_directory(&self) -> OsString {
         self.include.clone().into()
     }
 
-    pub(super) fn library_directory(&self) -> OsString {
-        self.library.clone().into()
+    pub(super) fn library_directories(&self) -> Vec<OsString> {
+        match self.abi {
+            Abi::Standard => vec![self.library.clone().into()],
+            Abi::Mpich => vec![self.namesake().into(), self.library.clone().into()],
+        }
+    }
+
+    fn namesake(&self) -> PathBuf {
+        self.library.join(self.abi.namesake())
+    }
+
+    /// What follows `-l`.
+    pub(super) fn library_name(&self) -> OsString {
+        self.abi.library().into()
     }
 
     pub(super) fn compile(&self) -> Vec<OsString> {
@@ -45,7 +118,12 @@ impl Flags {
             flags.extend(STATIC_NEEDS.map(OsString::from));
             return flags;
         }
-        let mut flags = vec![with_prefix("-L", &self.library)];
+        let mut flags = Vec::new();
+        // In front of the system's own: there `libmpi.so` may be that of another MPI.
+        if self.abi == Abi::Mpich {
+            flags.push(with_prefix("-L", &self.namesake()));
+        }
+        flags.push(with_prefix("-L", &self.library));
         // The system's own directories are searched anyway.
         if !["/usr/lib", "/lib"]
             .iter()
@@ -55,8 +133,10 @@ impl Flags {
             flags.push("-Wl,--enable-new-dtags".into());
         }
         // Behind ours: another `-lmpi` of the command line finds ours under its usual name.
-        flags.push(with_prefix("-L", &self.library.join(NAMESAKE)));
-        flags.push("-lmpi_abi".into());
+        if self.abi == Abi::Standard {
+            flags.push(with_prefix("-L", &self.namesake()));
+        }
+        flags.push(with_prefix("-l", Path::new(self.abi.library())));
         flags
     }
 }
@@ -95,13 +175,37 @@ mod tests {
         assert_eq!(joined(&words), r#"cc '-DX="a b"' '' 'it'\''s' -I/x+y"#);
     }
 
+    fn links(prefix: &str, abi: Abi) -> String {
+        let flags = Flags::new(Path::new(prefix), abi, false).expect("it has no fault");
+        joined(&flags.link())
+    }
+
     #[test]
     fn a_run_path_is_set_except_where_the_system_looks_anyway() {
-        let links = |prefix: &str| joined(&Flags::new(Path::new(prefix), false).link());
         let expected = "-L/opt/m/lib -Wl,-rpath,/opt/m/lib -Wl,--enable-new-dtags \
                         -L/opt/m/lib/mpilite/libmpi -lmpi_abi";
-        assert_eq!(links("/opt/m"), expected);
+        assert_eq!(links("/opt/m", Abi::Standard), expected);
         let expected = "-L/usr/lib -L/usr/lib/mpilite/libmpi -lmpi_abi";
-        assert_eq!(links("/usr"), expected);
+        assert_eq!(links("/usr", Abi::Standard), expected);
+        let expected = "-L/opt/m/lib/mpilite/mpich -L/opt/m/lib -Wl,-rpath,/opt/m/lib \
+                        -Wl,--enable-new-dtags -lmpi";
+        assert_eq!(links("/opt/m", Abi::Mpich), expected);
+        let expected = "-L/usr/lib/mpilite/mpich -L/usr/lib -lmpi";
+        assert_eq!(links("/usr", Abi::Mpich), expected);
+    }
+
+    #[test]
+    fn interfaces_have_names_and_one_has_a_static_library() {
+        for (name, abi) in [("standard", Abi::Standard), ("mpich", Abi::Mpich)] {
+            assert_eq!(Abi::named(OsStr::new(name)), Ok(abi));
+        }
+        for name in ["", "MPICH", "ompi"] {
+            let why = Abi::named(OsStr::new(name)).expect_err("it is no interface");
+            assert!(why.contains("standard") && why.contains("mpich"), "{why}");
+        }
+        let prefix = Path::new("/opt/m");
+        assert!(Flags::new(prefix, Abi::Standard, true).is_ok());
+        let why = Flags::new(prefix, Abi::Mpich, true).expect_err("there is none");
+        assert!(why.contains("-static-mpi"), "{why}");
     }
 }

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use command::{Asked, Invocation};
-use flags::{Flags, joined};
+use flags::{Abi, Flags, joined};
 
 /// What a wrapper compiles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,7 +118,7 @@ struct Wrapper {
 
 impl Wrapper {
     fn act(&self) -> Result<ExitCode, String> {
-        let flags = Flags::new(&prefix()?, self.invocation.is_static);
+        let flags = Flags::new(&prefix()?, self.abi()?, self.invocation.is_static)?;
         let text = match self.invocation.asked {
             Asked::Compile if self.invocation.is_empty() => return Ok(self.usage()),
             Asked::Compile => return self.compile(&flags),
@@ -126,8 +126,8 @@ impl Wrapper {
             Asked::CompileFlags => joined(&flags.compile()),
             Asked::LinkFlags => joined(&flags.link()),
             Asked::IncludeDirectories => joined(&[flags.include_directory()]),
-            Asked::LibraryDirectories => joined(&[flags.library_directory()]),
-            Asked::Libraries => "mpi_abi".into(),
+            Asked::LibraryDirectories => joined(&flags.library_directories()),
+            Asked::Libraries => joined(&[flags.library_name()]),
             Asked::Compiler => joined(&self.compiler()?),
             Asked::Version => format!(
                 "{}: mpi-lite {} (Language: {})",
@@ -177,6 +177,13 @@ impl Wrapper {
             line.extend(flags.link());
         }
         line
+    }
+
+    /// The binary interface: from the command line, a variable, or the standard's.
+    fn abi(&self) -> Result<Abi, String> {
+        let from_variable = || std::env::var_os("MPILITE_ABI").filter(|value| !value.is_empty());
+        let named = self.invocation.abi.clone().or_else(from_variable);
+        named.map_or(Ok(Abi::Standard), |name| Abi::named(&name))
     }
 
     /// The compiler's words: from the command line, a variable, or the default.
@@ -256,6 +263,10 @@ pub const OPTIONS: &[(&str, &str)] = &[
     (
         "-cc=CC, -cxx=CXX",
         "use this compiler (also MPILITE_CC, MPILITE_CXX)",
+    ),
+    (
+        "--abi=standard|mpich",
+        "the binary interface of the program: mpich links libmpi.so.12 (also MPILITE_ABI)",
     ),
     ("-static-mpi", "link libmpi_abi.a"),
     ("-echo", "print the command line and run it"),

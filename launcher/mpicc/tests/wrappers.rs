@@ -112,7 +112,8 @@ impl Installation {
         let mut command = Command::new(self.prefix().join("bin").join(name));
         for (variable, _) in std::env::vars_os() {
             let name = variable.to_string_lossy();
-            if name.ends_with("_CC") || name.ends_with("_CXX") || name == "LD_LIBRARY_PATH" {
+            let others = ["LD_LIBRARY_PATH", "MPILITE_ABI"];
+            if name.ends_with("_CC") || name.ends_with("_CXX") || others.contains(&&*name) {
                 command.env_remove(&variable);
             }
         }
@@ -224,6 +225,67 @@ fn the_compiler_is_chosen_by_option_then_by_variable() {
     assert_eq!(command(&[("MPILITE_CC", "c")], &["-cc=d"]), "d");
     let own = mpi.prefix().join("bin/mpicc");
     assert_eq!(command(&[("MPICH_CC", own.to_str().unwrap())], &[]), "cc");
+}
+
+#[test]
+fn the_binary_interface_is_chosen_by_option_then_by_variable() {
+    let mpi = Installation::new();
+    let prefix = mpi.prefix().display();
+    let compile = format!("-I{prefix}/include/mpich");
+    let link = format!(
+        "-L{prefix}/lib/mpilite/mpich -L{prefix}/lib -Wl,-rpath,{prefix}/lib \
+         -Wl,--enable-new-dtags -lmpi"
+    );
+    for option in ["-abi=mpich", "--abi=mpich"] {
+        for (tool, compiler) in [("mpicc", "cc"), ("mpicxx", "c++")] {
+            let line = mpi.answer(tool, &["-show", option, "a.c"]);
+            assert_eq!(line, format!("{compiler} a.c {compile} {link}"));
+        }
+    }
+    for (question, answer) in [
+        ("--showme:compile", compile.clone()),
+        ("--showme:link", link),
+        ("--showme:incdirs", format!("{prefix}/include/mpich")),
+        (
+            "--showme:libdirs",
+            format!("{prefix}/lib/mpilite/mpich {prefix}/lib"),
+        ),
+        ("--showme:libs", "mpi".into()),
+    ] {
+        assert_eq!(mpi.answer("mpicc", &["--abi=mpich", question]), answer);
+    }
+    let with_variable = |value: &str, arguments: &[&str]| {
+        let mut tool = mpi.tool("mpicc");
+        tool.env("MPILITE_ABI", value).args(arguments);
+        tool.output().expect("it runs")
+    };
+    let answer = |value: &str, arguments: &[&str]| {
+        let output = with_variable(value, &[&["--showme:compile"], arguments].concat());
+        assert_eq!(text(&output.stderr), "");
+        text(&output.stdout).trim_end().to_string()
+    };
+    assert_eq!(answer("mpich", &[]), compile);
+    assert_eq!(answer("mpich", &["--abi=standard"]), mpi.compile_flags());
+    assert_eq!(answer("", &[]), mpi.compile_flags());
+    for (value, arguments, words) in [
+        ("intel", vec!["a.c"], ["'intel'", "standard", "mpich"]),
+        (
+            "",
+            vec!["--abi=ompi", "-show"],
+            ["'ompi'", "standard", "mpich"],
+        ),
+        (
+            "mpich",
+            vec!["-static-mpi", "a.c"],
+            ["-static-mpi", "standard", "--abi=mpich"],
+        ),
+    ] {
+        let output = with_variable(value, &arguments);
+        let said = text(&output.stderr);
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
+        assert_eq!(said.lines().count(), 1, "{said}");
+        assert!(words.iter().all(|word| said.contains(word)), "{said}");
+    }
 }
 
 #[test]
@@ -386,11 +448,13 @@ fn the_package_files_lead_into_the_installation() {
             for part in [prefix, version, format!("\nName: {name}\n")] {
                 assert!(content.contains(&part), "{}: {part}", path.display());
             }
-            assert!(
-                content.ends_with("Libs: -L${libdir} -Wl,-rpath,${libdir} -lmpi_abi\n"),
-                "{}",
-                path.display()
-            );
+            let libraries = match &*name {
+                "mpi-lite-mpich" => {
+                    "Libs: -L${libdir}/mpilite/mpich -L${libdir} -Wl,-rpath,${libdir} -lmpi\n"
+                }
+                _ => "Libs: -L${libdir} -Wl,-rpath,${libdir} -lmpi_abi\n",
+            };
+            assert!(content.ends_with(libraries), "{}", path.display());
         }
     }
 }

@@ -78,7 +78,10 @@ fn built(build: Build) -> Vec<(String, String)> {
         row("mpi-lite", env!("CARGO_PKG_VERSION")),
         row("commit", build.commit.unwrap_or("not known")),
         row("MPI", MPI),
-        row("ABI", format!("{ABI} of MPI {MPI} (libmpi_abi.so.1)")),
+        row(
+            "ABI",
+            format!("{ABI} of MPI {MPI} (libmpi_abi.so.1), MPICH's (libmpi.so.12)"),
+        ),
         row("languages", "C, C++"),
         row("compiler", build.compiler.unwrap_or("not known")),
         row("profile", profile),

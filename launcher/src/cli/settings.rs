@@ -72,6 +72,12 @@ const SETTINGS: &[Setting] = &[
         meaning: "Seconds for which no rank has gone on then, as `--stall-after`.",
     },
     Setting {
+        variable: "MPILITE_ABI",
+        default: "standard",
+        meaning: "The binary interface that `mpicc` and `mpicxx` build for: `standard` or `mpich`, \
+                  as `--abi`.",
+    },
+    Setting {
         variable: "MPILITE_CC",
         default: "cc",
         meaning: "The compiler behind `mpicc`; `MPICH_CC`, `I_MPI_CC` and `OMPI_CC` are read as \
@@ -121,7 +127,8 @@ const OF_LIBRARY: [&str; 5] = [
 
 /// The settings that `mpirun --help` lists: those that `mpirun` reads, and some of the library.
 pub fn main() -> impl Iterator<Item = (&'static str, String)> {
-    let of_wrappers = |it: &&Setting| !matches!(it.variable, "MPILITE_CC" | "MPILITE_CXX");
+    const OF_WRAPPERS: [&str; 3] = ["MPILITE_ABI", "MPILITE_CC", "MPILITE_CXX"];
+    let of_wrappers = |it: &&Setting| !OF_WRAPPERS.contains(&it.variable);
     let ours = SETTINGS.iter().filter(of_wrappers);
     let ours = ours.map(|it| {
         let meaning = it.meaning.trim_end_matches('.');

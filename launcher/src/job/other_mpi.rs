@@ -14,28 +14,22 @@ pub struct Wishes {
     pub options: Vec<&'static str>,
 }
 
-/// Refuses a program that is linked with another MPI, for a job of `size` ranks, if it cannot run
-/// there as the user wants it. `seal` is what asks for a seal. A single rank meets nobody. A
-/// failure names the program, the library and what to do.
-pub fn check(program: &Path, shown: &str, size: usize, seal: Option<&str>) -> Result<(), Failure> {
-    let Some((mpi, library)) = elf::mpi_of(program).filter(|_| size > 1) else {
+/// Refuses a program whose binary interface no library of ours has, for a job of `size` ranks. A
+/// single rank meets nobody. A failure names the program, the library and what to do.
+pub fn check(program: &Path, shown: &str, size: usize) -> Result<(), Failure> {
+    let linked = elf::mpi_of(program).filter(|(mpi, _)| size > 1 && *mpi == Mpi::OpenMpi);
+    let Some((mpi, library)) = linked else {
         return Ok(());
     };
-    let (shown, library) = (printable(shown), printable(&library));
-    let owner = mpi.name();
-    let linked = format!("program '{shown}' is linked with {owner} ({library})");
-    match (mpi, seal) {
-        (Mpi::OpenMpi, _) => {
-            let advice = "or compile it with the mpicc of mpi-lite";
-            let text = format!("{linked}: start it with the mpirun of {owner}, {advice}");
-            Err(Failure::new(NOT_EXECUTABLE, text))
-        }
-        (Mpi::Mpich, Some(seal)) => Err(Failure::usage(format!(
-            "{linked}, whose messages {seal} does not protect: compile it with the mpicc of \
-             mpi-lite, or ask for no seal"
-        ))),
-        (Mpi::Mpich, None) | (Mpi::Own, _) => Ok(()),
-    }
+    let (shown, library, owner) = (printable(shown), printable(&library), mpi.name());
+    Err(Failure::new(
+        NOT_EXECUTABLE,
+        format!(
+            "program '{shown}' is linked with {owner} ({library}), and mpi-lite has the binary \
+             interfaces of MPI 5.0 and of MPICH: start it with the mpirun of {owner}, or compile \
+             it with the mpicc of mpi-lite"
+        ),
+    ))
 }
 
 /// The line about `who`, which has loaded this library and has not called our Init.

@@ -73,7 +73,6 @@ impl Plan {
     pub fn new(options: &Options, placement: Placement) -> Result<Plan, Failure> {
         let (secure, asked) = secure(options)?;
         let seal = (secure != Secure::Cookie).then_some(asked);
-        let job = (placement.size, seal.as_deref());
         // Options win over what the programs set.
         let network = network::wanted(options)?;
         let forced = [
@@ -99,7 +98,7 @@ impl Plan {
             planned.push(Program {
                 number,
                 environment: place_in(&mut environments, environment),
-                ..plan_program(part, (is_here, options.preloads), job)?
+                ..plan_program(part, (is_here, options.preloads), placement.size)?
             });
         }
         let common = Start {
@@ -263,7 +262,7 @@ fn place_in<T: PartialEq>(list: &mut Vec<T>, item: T) -> u32 {
 fn plan_program(
     part: &Part,
     (is_here, is_sent): (bool, bool),
-    job: (u32, Option<&str>),
+    size: u32,
 ) -> Result<Program, Failure> {
     let here = std::env::current_dir()
         .map_err(|error| Failure::launch(format!("the current directory is gone: {error}")))?;
@@ -280,7 +279,7 @@ fn plan_program(
     let name = std::iter::once(part.program.as_os_str());
     let words = name.chain(part.arguments.iter().map(OsString::as_os_str));
     let places = (&*directory, path.as_deref());
-    let file = find_program(part, places, is_here || is_sent, job)?;
+    let file = find_program(part, places, is_here || is_sent, size)?;
     Ok(Program {
         number: 0,
         is_from_path: program::is_from_path(&part.program, &file, &directory),
@@ -298,7 +297,7 @@ fn find_program(
     part: &Part,
     (directory, path): (&Path, Option<&OsStr>),
     is_needed: bool,
-    (size, seal): (u32, Option<&str>),
+    size: u32,
 ) -> Result<PathBuf, Failure> {
     let search = program::search_path(path, std::env::var_os("PATH").as_deref());
     let program = match program::find(&part.program, directory, search.as_deref()) {
@@ -306,7 +305,7 @@ fn find_program(
         found => found?,
     };
     let shown = program.to_string_lossy();
-    other_mpi::check(&program, &shown, size as usize, seal)?;
+    other_mpi::check(&program, &shown, size as usize)?;
     Ok(program)
 }
 

@@ -14,7 +14,6 @@ use nix::unistd::read;
 
 use super::Node;
 use super::spawn::{high, variable};
-use crate::failure::Failure;
 use crate::job::environment::Variable;
 use crate::node::elf::Mpi;
 use crate::pmi::server::{Action, Server};
@@ -147,24 +146,15 @@ impl Sockets {
 
 impl Node {
     /// Gives the ranks channels for PMI if one of their programs, which are of these MPIs, may need
-    /// it.
-    pub(super) fn offer_pmi(
-        &mut self,
-        start: &Start,
-        owners: &[Option<Mpi>],
-    ) -> Result<(), Failure> {
-        if owners.iter().all(|owner| *owner == Some(Mpi::Own)) {
-            return Ok(());
-        }
+    /// it and the limit for open files leaves room.
+    pub(super) fn offer_pmi(&mut self, start: &Start, owners: &[Option<Mpi>]) {
+        let is_ours = owners.iter().all(|owner| *owner == Some(Mpi::Own));
         let per_rank = super::start::DESCRIPTORS_PER_RANK + 1;
-        match self.check_descriptors(start, per_rank) {
-            Err(failure) if owners.contains(&Some(Mpi::Mpich)) => return Err(failure),
-            Err(_) => return Ok(()),
-            Ok(()) => {}
+        if is_ours || self.check_descriptors(start, per_rank).is_err() {
+            return;
         }
         self.pmi = Some(Sockets::new(start));
         self.strangers.have_pmi = true;
-        Ok(())
     }
 
     /// Serves a rank that speaks PMI, as far as it has asked.

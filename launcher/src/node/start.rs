@@ -9,7 +9,7 @@ use std::time::Instant;
 use mpi_boot::hosts::Hosts;
 use mpi_boot::machine;
 use mpi_boot::protocol::Assignment;
-use mpi_boot::protocol::{Secure, ToRank};
+use mpi_boot::protocol::ToRank;
 use mpi_boot::secret::Secret;
 use nix::errno::Errno;
 use nix::sched::CpuSet;
@@ -58,7 +58,7 @@ impl Node {
         self.reports.extend(bound.reports(start));
         let owners = programs.iter().map(|it| elf::mpi_of(it.file()));
         let owners: Vec<Option<Mpi>> = owners.map(|it| it.map(|(mpi, _)| mpi)).collect();
-        self.offer_pmi(start, &owners)?;
+        self.offer_pmi(start, &owners);
         // Without it only what the ranks of a killed launcher have started lives on.
         self.guard = Guard::new(self.silent_for, self.records.as_deref()).ok();
         for place in 0..start.ranks.len() {
@@ -320,11 +320,10 @@ fn count(number: usize) -> u32 {
 
 /// Refuses what `mpirun` could not look at, since it is on this node alone.
 fn check_other_mpis(start: &Start, programs: &[Program]) -> Result<(), Failure> {
-    let seal = (start.secure != Secure::Cookie).then(|| format!("--secure={}", start.secure));
     programs.iter().try_for_each(|program| {
         let shown = program.name();
         let shown = shown.to_string_lossy();
-        other_mpi::check(program.file(), &shown, start.hosts.len(), seal.as_deref())
+        other_mpi::check(program.file(), &shown, start.hosts.len())
     })
 }
 

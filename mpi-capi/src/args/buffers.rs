@@ -4,7 +4,7 @@
     reason = "results are written through the caller's pointers"
 )]
 
-use core::ffi::c_void;
+use core::ffi::{c_int, c_void};
 use core::ops::Deref;
 
 use mpi_lite::coll::Input;
@@ -32,6 +32,58 @@ pub struct RecvPtr(pub *mut c_void);
 /// An address that is kept or compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Address(pub *mut c_void);
+
+/// The room for buffered sends that the program gives, or `MPI_BUFFER_AUTOMATIC`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BufferAddress(pub *mut c_void);
+
+/// A place for the address of the room that the program gets back.
+#[derive(Debug, Clone, Copy)]
+pub struct OutBufferAddress {
+    place: OutAddress,
+    /// The address as the program's binary interface has it.
+    of: fn(usize) -> usize,
+}
+
+/// A place for the value of an attribute.
+#[derive(Debug, Clone, Copy)]
+pub struct OutAttribute {
+    place: OutAddress,
+    of_library: PlaceOfAttribute,
+}
+
+/// Where the program's binary interface has the value of one of MPI's own attributes, given its key
+/// and where the standard's interface has it.
+pub type PlaceOfAttribute = fn(c_int, *mut c_int) -> *mut c_int;
+
+impl OutBufferAddress {
+    /// A place in which `of` maps the address.
+    pub fn at(place: OutAddress, of: fn(usize) -> usize) -> Self {
+        Self { place, of }
+    }
+
+    /// Lays down the address.
+    pub fn set(self, address: *mut c_void) {
+        self.place.set(address.map_addr(self.of));
+    }
+}
+
+impl OutAttribute {
+    /// A place in which values of MPI's own attributes lie where `of_library` says.
+    pub fn at(place: OutAddress, of_library: PlaceOfAttribute) -> Self {
+        Self { place, of_library }
+    }
+
+    /// Lays down the value.
+    pub fn set(self, value: *mut c_void) {
+        self.place.set(value);
+    }
+
+    /// The value of the library's own attribute `key`, which lies in `place`.
+    pub fn of_library(self, key: c_int, place: *mut c_int) -> *mut c_void {
+        (self.of_library)(key, place).cast()
+    }
+}
 
 /// An address of memory that is not written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -393,6 +445,9 @@ addresses! {
     SendPtr *const c_void, "const void";
     RecvPtr *mut c_void, "void";
     Address *mut c_void, "void";
+    BufferAddress *mut c_void, "void";
+    OutAttribute *mut c_void, "void";
+    OutBufferAddress *mut c_void, "void";
     ConstAddress *const c_void, "const void";
     OutAddress *mut c_void, "void";
 }
@@ -412,6 +467,28 @@ impl<W> Read<W> for RecvPtr {
 impl<W> Read<W> for Address {
     unsafe fn read(c: *mut c_void, _name: &'static str, _call: &Call) -> Result<Self> {
         Ok(Self(c))
+    }
+}
+
+impl<W> Read<W> for BufferAddress {
+    unsafe fn read(c: *mut c_void, _name: &'static str, _call: &Call) -> Result<Self> {
+        Ok(Self(c))
+    }
+}
+
+impl<W> Read<W> for OutBufferAddress {
+    unsafe fn read(c: *mut c_void, name: &'static str, call: &Call) -> Result<Self> {
+        // SAFETY: passed on.
+        let place = unsafe { <OutAddress as Read<W>>::read(c, name, call)? };
+        Ok(Self::at(place, |address| address))
+    }
+}
+
+impl<W> Read<W> for OutAttribute {
+    unsafe fn read(c: *mut c_void, name: &'static str, call: &Call) -> Result<Self> {
+        // SAFETY: passed on.
+        let place = unsafe { <OutAddress as Read<W>>::read(c, name, call)? };
+        Ok(Self::at(place, |_, place| place))
     }
 }
 

@@ -4,15 +4,69 @@
     reason = "the program's functions are called through raw pointers"
 )]
 
-use core::ffi::c_void;
+use core::ffi::{c_int, c_void};
 
 use crate::abi;
 use crate::args::numbers::show_address;
-use crate::callback::ErrorFn;
+use crate::args::status::Status;
+use crate::callback::{CopyCall, DeleteCall, ErrorFn, OperatorFn};
 use crate::declaration::Declarator;
 use crate::entry::{Arg, Large, Read, Small};
 use crate::error::Result;
 use crate::raise::Call;
+
+/// Calls the query function of a generalized request.
+pub type CallQueryFn = unsafe fn(*const c_void, *mut c_void, &mut Status) -> c_int;
+
+/// The query function of a generalized request: its address, and how it is called.
+#[derive(Debug, Clone, Copy)]
+pub struct QueryCall {
+    /// The address, 0 for none.
+    pub address: usize,
+    /// Calls it with the extra state; returns the standard's code.
+    pub call: CallQueryFn,
+}
+
+/// A function of a generalized request that gets no handle and no status.
+#[derive(Debug, Clone, Copy)]
+pub struct StateCall {
+    /// The address, 0 for none.
+    pub address: usize,
+    /// The standard's code for what it returns.
+    pub standard_code: fn(c_int) -> c_int,
+}
+
+impl From<*const c_void> for QueryCall {
+    fn from(address: *const c_void) -> Self {
+        Self {
+            address: address.expose_provenance(),
+            call: call_query,
+        }
+    }
+}
+
+impl From<*const c_void> for StateCall {
+    fn from(address: *const c_void) -> Self {
+        Self {
+            address: address.expose_provenance(),
+            standard_code: |code| code,
+        }
+    }
+}
+
+/// # Safety
+/// `function` is a query function of the standard's binary interface.
+unsafe fn call_query(
+    function: *const c_void,
+    extra_state: *mut c_void,
+    status: &mut Status,
+) -> c_int {
+    type Function = unsafe extern "C-unwind" fn(*mut c_void, *mut Status) -> c_int;
+    // SAFETY: the caller says so.
+    let function = unsafe { core::mem::transmute::<*const c_void, Function>(function) };
+    // SAFETY: the arguments are those that MPI gives to a query function.
+    unsafe { function(extra_state, status) }
+}
 
 /// Makes argument types that are function pointers. They are kept as addresses because some of
 /// them are constants that are compared and never called.
@@ -56,21 +110,21 @@ macro_rules! functions {
 
 functions! {
     /// Copies an attribute of a communicator.
-    CommCopyFn(*const c_void): Declarator::pointer("MPI_Comm_copy_attr_function");
+    CommCopyFn(CopyCall): Declarator::pointer("MPI_Comm_copy_attr_function");
     /// Deletes an attribute of a communicator.
-    CommDeleteFn(*const c_void): Declarator::pointer("MPI_Comm_delete_attr_function");
+    CommDeleteFn(DeleteCall): Declarator::pointer("MPI_Comm_delete_attr_function");
     /// Copies an attribute of a datatype.
-    TypeCopyFn(*const c_void): Declarator::pointer("MPI_Type_copy_attr_function");
+    TypeCopyFn(CopyCall): Declarator::pointer("MPI_Type_copy_attr_function");
     /// Deletes an attribute of a datatype.
-    TypeDeleteFn(*const c_void): Declarator::pointer("MPI_Type_delete_attr_function");
+    TypeDeleteFn(DeleteCall): Declarator::pointer("MPI_Type_delete_attr_function");
     /// Copies an attribute of a window.
-    WinCopyFn(*const c_void): Declarator::pointer("MPI_Win_copy_attr_function");
+    WinCopyFn(CopyCall): Declarator::pointer("MPI_Win_copy_attr_function");
     /// Deletes an attribute of a window.
-    WinDeleteFn(*const c_void): Declarator::pointer("MPI_Win_delete_attr_function");
+    WinDeleteFn(DeleteCall): Declarator::pointer("MPI_Win_delete_attr_function");
     /// The deprecated form of `CommCopyFn`.
-    CopyFn(*const c_void): Declarator::pointer("MPI_Copy_function");
+    CopyFn(CopyCall): Declarator::pointer("MPI_Copy_function");
     /// The deprecated form of `CommDeleteFn`.
-    DeleteFn(*const c_void): Declarator::pointer("MPI_Delete_function");
+    DeleteFn(DeleteCall): Declarator::pointer("MPI_Delete_function");
     /// Handles errors of a communicator.
     CommErrhandlerFn(ErrorFn): Declarator::pointer("MPI_Comm_errhandler_function");
     /// Handles errors of a file.
@@ -80,11 +134,11 @@ functions! {
     /// Handles errors of a window.
     WinErrhandlerFn(ErrorFn): Declarator::pointer("MPI_Win_errhandler_function");
     /// Fills the status of a generalized request.
-    QueryFn(*const c_void): Declarator::pointer("MPI_Grequest_query_function");
+    QueryFn(QueryCall): Declarator::pointer("MPI_Grequest_query_function");
     /// Frees a generalized request.
-    FreeFn(*const c_void): Declarator::pointer("MPI_Grequest_free_function");
+    FreeFn(StateCall): Declarator::pointer("MPI_Grequest_free_function");
     /// Cancels a generalized request.
-    CancelFn(*const c_void): Declarator::pointer("MPI_Grequest_cancel_function");
+    CancelFn(StateCall): Declarator::pointer("MPI_Grequest_cancel_function");
     /// Returns the extent of a type in a file.
     ExtentFn(*const c_void): Declarator::pointer("MPI_Datarep_extent_function");
     /// Called for an event.
@@ -101,13 +155,8 @@ fn note_files(call: &Call) {
 }
 
 /// A reduction operator.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct UserFn {
-    /// The function.
-    pub address: *const c_void,
-    /// True if its length argument is an `MPI_Count`.
-    pub is_large: bool,
-}
+#[derive(Debug, Clone, Copy)]
+pub struct UserFn(pub OperatorFn);
 
 /// Converts between representations of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,7 +168,7 @@ pub struct ConversionFn {
 }
 
 macro_rules! wide_functions {
-    ($($name:ident $width:ident $is_large:literal $base:literal;)*) => {$(
+    ($($name:ident $width:ident $base:literal $make:expr;)*) => {$(
         impl Arg<$width> for $name {
             type C = *const c_void;
             const DECLARATION: Declarator = Declarator::pointer($base);
@@ -134,15 +183,22 @@ macro_rules! wide_functions {
             unsafe fn read(
                 c: *const c_void, _name: &'static str, _call: &Call,
             ) -> Result<Self> {
-                Ok(Self { address: c, is_large: $is_large })
+                let make: fn(*const c_void) -> Self = $make;
+                Ok(make(c))
             }
         }
     )*};
 }
 
 wide_functions! {
-    UserFn Small false "MPI_User_function";
-    UserFn Large true "MPI_User_function_c";
-    ConversionFn Small false "MPI_Datarep_conversion_function";
-    ConversionFn Large true "MPI_Datarep_conversion_function_c";
+    UserFn Small "MPI_User_function" |address| Self(OperatorFn::standard(address, false));
+    UserFn Large "MPI_User_function_c" |address| Self(OperatorFn::standard(address, true));
+    ConversionFn Small "MPI_Datarep_conversion_function" |address| Self {
+        address,
+        is_large: false,
+    };
+    ConversionFn Large "MPI_Datarep_conversion_function_c" |address| Self {
+        address,
+        is_large: true,
+    };
 }

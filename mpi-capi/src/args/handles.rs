@@ -298,6 +298,11 @@ pub struct NewDatatype {
 }
 
 impl NewDatatype {
+    /// The place `out`; `is_large` is true for a `_c` function.
+    pub fn of(out: Out<Datatype>, is_large: bool) -> Self {
+        Self { out, is_large }
+    }
+
     /// A recipe of the call, still without arguments.
     pub fn recipe(&self, combiner: c_int) -> Recipe {
         Recipe::new(combiner, self.is_large)
@@ -335,7 +340,7 @@ macro_rules! new_datatypes {
             unsafe fn read(c: *mut Handle, name: &'static str, call: &Call) -> Result<Self> {
                 // SAFETY: passed on.
                 let out = unsafe { <Out<Datatype> as Read<$width>>::read(c, name, call)? };
-                Ok(Self { out, is_large: $is_large })
+                Ok(Self::of(out, $is_large))
             }
         }
     )*};

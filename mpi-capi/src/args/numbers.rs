@@ -67,6 +67,38 @@ macro_rules! integers {
 }
 
 integers! {
+    /// What a program may do with a file: a set of bits.
+    AccessMode: c_int = "int" | c_int = "int", c_int, any;
+    /// What a program promises of an epoch: a set of bits.
+    Assertion: c_int = "int" | c_int = "int", c_int, any;
+    /// The object that a variable of the tool interface belongs to.
+    Binding: c_int = "int" | c_int = "int", c_int, any;
+    /// The constructor of a datatype.
+    Combiner: c_int = "int" | c_int = "int", c_int, any;
+    /// How two communicators or groups compare.
+    Compared: c_int = "int" | c_int = "int", c_int, any;
+    /// A key of attributes.
+    KeyNumber: c_int = "int" | c_int = "int", c_int, any;
+    /// A kind of lock of a window.
+    LockType: c_int = "int" | c_int = "int", c_int, any;
+    /// The order of an array's dimensions.
+    Order: c_int = "int" | c_int = "int", c_int, any;
+    /// A class of performance variables.
+    PvarClass: c_int = "int" | c_int = "int", c_int, any;
+    /// Where a control variable has to have the same value.
+    Scope: c_int = "int" | c_int = "int", c_int, any;
+    /// By what a communicator is split.
+    SplitType: c_int = "int" | c_int = "int", c_int, any;
+    /// A level of thread support.
+    ThreadLevel: c_int = "int" | c_int = "int", c_int, any;
+    /// A kind of topology.
+    TopologyKind: c_int = "int" | c_int = "int", c_int, any;
+    /// A class of datatypes of Fortran.
+    TypeClass: c_int = "int" | c_int = "int", c_int, any;
+    /// For whom a variable of the tool interface is.
+    Verbosity: c_int = "int" | c_int = "int", c_int, any;
+    /// From where a place in a file is counted.
+    Whence: c_int = "int" | c_int = "int", c_int, any;
     /// An error code or class.
     Code: c_int = "int" | c_int = "int", c_int, any;
     /// A plain integer whose meaning the body defines.

@@ -87,6 +87,11 @@ impl Shown for c_int {
 pub struct Wanted<T: Stored>(Option<Out<T>>);
 
 impl<T: Stored> Wanted<T> {
+    /// The place, if it is wanted.
+    pub fn of(place: Option<Out<T>>) -> Self {
+        Self(place)
+    }
+
     /// Lays down the result where it is wanted.
     ///
     /// # Errors

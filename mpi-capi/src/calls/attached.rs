@@ -5,7 +5,7 @@ use core::ffi::c_void;
 use mpi_lite::engine::{BufferOwner, Lane, Subject};
 
 use crate::abi::{self, Handle};
-use crate::args::{Address, BufferSize, Session};
+use crate::args::{BufferAddress, BufferSize, Session};
 use crate::error::Result;
 use crate::objects::request::{engine, handle_of};
 
@@ -13,7 +13,7 @@ use crate::objects::request::{engine, handle_of};
 ///
 /// # Errors
 /// There is room already.
-pub fn attach(owner: BufferOwner, buffer: Address, size: BufferSize) -> Result<()> {
+pub fn attach(owner: BufferOwner, buffer: BufferAddress, size: BufferSize) -> Result<()> {
     let bytes = if buffer.0.addr() == abi::MPI_BUFFER_AUTOMATIC {
         u64::MAX
     } else {

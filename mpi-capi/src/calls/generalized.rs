@@ -9,24 +9,24 @@ use mpi_lite::engine::{self, Lane};
 use parking_lot::Mutex;
 
 use crate::abi::{self, Handle};
+use crate::args::callbacks::{QueryCall, StateCall};
 use crate::args::status::Status;
 use crate::callback::{Callback, call_program};
 use crate::error::{Cause, Result};
 use crate::objects::request::{engine, handle_of, real_key, stale};
 
-type QueryFunction = unsafe extern "C-unwind" fn(*mut c_void, *mut Status) -> c_int;
 type FreeFunction = unsafe extern "C-unwind" fn(*mut c_void) -> c_int;
 type CancelFunction = unsafe extern "C-unwind" fn(*mut c_void, c_int) -> c_int;
 
-/// The functions of a generalized request: addresses, 0 for none.
+/// The functions of a generalized request.
 #[derive(Debug, Clone, Copy)]
 pub struct Generalized {
     /// Fills its status.
-    pub query: usize,
+    pub query: QueryCall,
     /// Frees it.
-    pub free: usize,
+    pub free: StateCall,
     /// Cancels it.
-    pub cancel: usize,
+    pub cancel: StateCall,
     /// What all of them are given.
     pub extra_state: usize,
 }
@@ -66,13 +66,11 @@ fn find(handle: Handle) -> Option<Generalized> {
 /// The status of the complete request `handle`, and what the query function returned.
 pub fn query(handle: Handle) -> (engine::Status, Result<()>) {
     let mut status = Status::EMPTY;
-    let functions = find(handle).filter(|functions| functions.query != 0);
+    let functions = find(handle).filter(|functions| functions.query.address != 0);
     let result = functions.map_or(Ok(()), |functions| {
-        let pointer = core::ptr::with_exposed_provenance::<c_void>(functions.query);
-        // SAFETY: the program passed this address as a query function, not null.
-        let function = unsafe { core::mem::transmute::<*const c_void, QueryFunction>(pointer) };
-        // SAFETY: the arguments are those MPI gives to a query function; the status outlives it.
-        let call = || unsafe { function(functions.state(), &raw mut status) };
+        let pointer = core::ptr::with_exposed_provenance::<c_void>(functions.query.address);
+        // SAFETY: the program passed this address as a query function, not null, with its call.
+        let call = || unsafe { (functions.query.call)(pointer, functions.state(), &mut status) };
         outcome("query function", call_program(Callback::Query, call))
     });
     (status.into(), result)
@@ -85,14 +83,14 @@ pub fn query(handle: Handle) -> (engine::Status, Result<()>) {
 pub fn free(handle: Handle) -> Result<()> {
     let functions = find(handle);
     KNOWN.lock().retain(|(known, _)| *known != handle);
-    let Some(functions) = functions.filter(|functions| functions.free != 0) else {
+    let Some(functions) = functions.filter(|functions| functions.free.address != 0) else {
         return Ok(());
     };
-    let pointer = core::ptr::with_exposed_provenance::<c_void>(functions.free);
+    let pointer = core::ptr::with_exposed_provenance::<c_void>(functions.free.address);
     // SAFETY: the program passed this address as a free function, not null.
     let function = unsafe { core::mem::transmute::<*const c_void, FreeFunction>(pointer) };
     // SAFETY: the argument is the one that MPI gives to a free function.
-    let call = || unsafe { function(functions.state()) };
+    let call = || (functions.free.standard_code)(unsafe { function(functions.state()) });
     outcome("free function", call_program(Callback::Free, call))
 }
 
@@ -101,14 +99,18 @@ pub fn free(handle: Handle) -> Result<()> {
 /// # Errors
 /// What the cancel function returns.
 pub fn cancel(handle: Handle, is_complete: bool) -> Result<()> {
-    let Some(functions) = find(handle).filter(|functions| functions.cancel != 0) else {
+    let Some(functions) = find(handle).filter(|functions| functions.cancel.address != 0) else {
         return Ok(());
     };
-    let pointer = core::ptr::with_exposed_provenance::<c_void>(functions.cancel);
+    let pointer = core::ptr::with_exposed_provenance::<c_void>(functions.cancel.address);
     // SAFETY: the program passed this address as a cancel function, not null.
     let function = unsafe { core::mem::transmute::<*const c_void, CancelFunction>(pointer) };
     // SAFETY: the arguments are those MPI gives to a cancel function.
-    let call = || unsafe { function(functions.state(), c_int::from(is_complete)) };
+    let call = || {
+        // SAFETY: as above.
+        let code = unsafe { function(functions.state(), c_int::from(is_complete)) };
+        (functions.cancel.standard_code)(code)
+    };
     outcome("cancel function", call_program(Callback::Cancel, call))
 }
 

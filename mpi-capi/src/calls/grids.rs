@@ -7,7 +7,7 @@ use core::ffi::c_int;
 use mpi_lite::data::Axis;
 
 use crate::abi;
-use crate::args::Int;
+use crate::args::{Int, Order};
 use crate::error::{Error, Result};
 
 /// The number of dimensions.
@@ -26,7 +26,12 @@ pub fn dimensions(ndims: Int) -> Result<usize> {
 ///
 /// # Errors
 /// `MPI_ERR_ARG` if the box is empty or leaves the array, or `order` is none.
-pub fn subarray(sizes: &[i64], subsizes: &[i64], starts: &[i64], order: Int) -> Result<Vec<Axis>> {
+pub fn subarray(
+    sizes: &[i64],
+    subsizes: &[i64],
+    starts: &[i64],
+    order: Order,
+) -> Result<Vec<Axis>> {
     let dimensions = sizes.iter().zip(subsizes).zip(starts);
     let axes = dimensions.map(|((&size, &subsize), &start)| {
         if subsize < 1 || subsize > size {
@@ -63,7 +68,7 @@ impl Distribution {
     ///
     /// # Errors
     /// `MPI_ERR_RANK` if the rank is not in the grid; `MPI_ERR_ARG` for anything else.
-    pub fn axes(&self, order: Int) -> Result<Vec<Axis>> {
+    pub fn axes(&self, order: Order) -> Result<Vec<Axis>> {
         let grid = self.psizes.iter().try_fold(1, |product: i64, &processes| {
             product
                 .checked_mul(processes.into())
@@ -120,7 +125,7 @@ impl Distribution {
 }
 
 /// The axes outermost first.
-fn in_order(mut axes: Vec<Axis>, order: Int) -> Result<Vec<Axis>> {
+fn in_order(mut axes: Vec<Axis>, order: Order) -> Result<Vec<Axis>> {
     match order.0 {
         abi::MPI_ORDER_C => {}
         abi::MPI_ORDER_FORTRAN => axes.reverse(),

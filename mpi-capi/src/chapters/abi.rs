@@ -91,7 +91,7 @@ mpi! {
 
 // Predefined handles are their own integers; those of the program's objects are serialized by
 // `Key::to_int`. An integer that is neither gives the null handle.
-values! {
+values! { conversions
     fn MPI_Comm_fromint(comm: Int) -> Comm {
         from_int(comm, find::<Arc<CommObject>>, abi::MPI_COMM_NULL)
     }
@@ -106,11 +106,9 @@ values! {
         to_int(errhandler, ErrhandlerObject::KIND)
     }
 
-    fn MPI_File_fromint(file: Int) -> File {
-        from_int(file, find::<Arc<FileObject>>, abi::MPI_FILE_NULL)
-    }
+    fn MPI_File_fromint(file: Int) -> File { file_from_int(file) }
 
-    fn MPI_File_toint(file: File) -> Int { to_int(file, <Arc<FileObject>>::KIND) }
+    fn MPI_File_toint(file: File) -> Int { file_to_int(file) }
 
     fn MPI_Group_fromint(group: Int) -> Group {
         from_int(group, find::<comm::Group>, abi::MPI_GROUP_NULL)
@@ -159,6 +157,16 @@ values! {
     }
 
     fn MPI_Win_toint(win: Win) -> Int { to_int(win, <Arc<WinObject>>::KIND) }
+}
+
+/// The integer of a file.
+pub fn file_to_int(file: Handle) -> c_int {
+    to_int(file, <Arc<FileObject>>::KIND)
+}
+
+/// The file behind an integer.
+pub fn file_from_int(file: c_int) -> Handle {
+    from_int(file, find::<Arc<FileObject>>, abi::MPI_FILE_NULL)
 }
 
 fn to_int(handle: Handle, kind: Kind) -> c_int {

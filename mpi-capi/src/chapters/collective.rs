@@ -306,7 +306,7 @@ mpi! {
 
     /// Makes an operator of a function. MPI 5.0, 6.9.5.
     fn MPI_Op_create | MPI_Op_create_c(user_fn: UserFn, commute: Flag, op: Out<Op>) {
-        op.set(reduce::create(user_fn.address, user_fn.is_large, commute.0)?)
+        op.set(reduce::create(user_fn.0, commute.0)?)
     }
 
     /// Gives an operator up. MPI 5.0, 6.9.5.

@@ -18,7 +18,7 @@ use crate::registry;
 
 mpi! {
     /// Compares two communicators. MPI 5.0, 7.4.1.
-    fn MPI_Comm_compare(comm1: Comm, comm2: Comm, result: Out<Int>) {
+    fn MPI_Comm_compare(comm1: Comm, comm2: Comm, result: Out<Compared>) {
         result.set(comparison(comm1.lite.compare(&comm2.lite)))
     }
 
@@ -145,7 +145,7 @@ mpi! {
     /// Parts a communicator by what its processes share: memory, a part of the machine (those of
     /// `MPI_Get_hw_resource_info`), or a set of processes. MPI 5.0, 7.4.2.
     fn MPI_Comm_split_type(
-        comm: Comm, split_type: Int, key: Int, info: Info, newcomm: Out<Comm>
+        comm: Comm, split_type: SplitType, key: Int, info: Info, newcomm: Out<Comm>
     ) {
         let (lite, key, hints) = (&comm.lite, key.0, info.to_object());
         let hint = |name: &[u8]| hints.get(name).ok().flatten();

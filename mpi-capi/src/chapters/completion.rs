@@ -100,17 +100,17 @@ mpi! {
     }
 
     /// The error field. MPI 5.0, 3.2.5.
-    fn MPI_Status_get_error(status: InStatus, error: Out<Int>) {
+    fn MPI_Status_get_error(status: InStatus, error: Out<Code>) {
         error.set(status.0.error)
     }
 
     /// The source field. MPI 5.0, 3.2.5.
-    fn MPI_Status_get_source(status: InStatus, source: Out<Int>) {
+    fn MPI_Status_get_source(status: InStatus, source: Out<Source>) {
         source.set(status.0.source)
     }
 
     /// The tag field. MPI 5.0, 3.2.5.
-    fn MPI_Status_get_tag(status: InStatus, tag: Out<Int>) {
+    fn MPI_Status_get_tag(status: InStatus, tag: Out<Tag>) {
         tag.set(status.0.tag)
     }
 

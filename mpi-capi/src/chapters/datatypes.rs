@@ -89,9 +89,9 @@ mpi! {
 
     /// The part of a process of a distributed array. MPI 5.0, 5.1.4.
     fn MPI_Type_create_darray | MPI_Type_create_darray_c(
-        size: Int, rank: Rank, ndims: Int, array_of_gsizes: Counts, array_of_distribs: Ints,
-        array_of_dargs: Ints, array_of_psizes: Ints, order: Int, oldtype: Datatype,
-        newtype: NewDatatype
+        size: Int, rank: Rank, ndims: Int, array_of_gsizes: Counts,
+        array_of_distribs: Distributions, array_of_dargs: DistributionArgs, array_of_psizes: Ints,
+        order: Order, oldtype: Datatype, newtype: NewDatatype
     ) {
         let dimensions = grids::dimensions(ndims)?;
         let array = grids::Distribution {
@@ -187,7 +187,7 @@ mpi! {
     /// A box of an array. MPI 5.0, 5.1.3.
     fn MPI_Type_create_subarray | MPI_Type_create_subarray_c(
         ndims: Int, array_of_sizes: Counts, array_of_subsizes: Counts,
-        array_of_starts: Counts, order: Int, oldtype: Datatype, newtype: NewDatatype
+        array_of_starts: Counts, order: Order, oldtype: Datatype, newtype: NewDatatype
     ) {
         let dimensions = grids::dimensions(ndims)?;
         let sizes = array_of_sizes.to_vec(dimensions)?;
@@ -214,7 +214,7 @@ mpi! {
     /// The arguments of the call that made a datatype. MPI 5.0, 5.1.13.
     fn MPI_Type_get_contents(
         datatype: Datatype, max_integers: Int, max_addresses: Int, max_datatypes: Int,
-        array_of_integers: OutInts, array_of_addresses: OutAints,
+        array_of_integers: OutIntegers, array_of_addresses: OutAints,
         array_of_datatypes: OutDatatypes
     ) {
         let recipe = datatype.contents()?;
@@ -222,7 +222,7 @@ mpi! {
         let [integers, addresses, datatypes] =
             [max_integers, max_addresses, max_datatypes].map(|max| i64::from(max.0));
         recipe.check_room([integers, addresses, 0, datatypes])?;
-        array_of_integers.set_all(&recipe.integers)?;
+        array_of_integers.set_all(recipe)?;
         array_of_addresses.set_all(&recipe.addresses)?;
         write_datatypes(recipe, array_of_datatypes)
     }
@@ -230,7 +230,7 @@ mpi! {
     /// The arguments of the call that made a datatype, with large counts. MPI 5.0, 5.1.13.
     fn MPI_Type_get_contents_c(
         datatype: Datatype, max_integers: LargeCount, max_addresses: LargeCount,
-        max_large_counts: LargeCount, max_datatypes: LargeCount, array_of_integers: OutInts,
+        max_large_counts: LargeCount, max_datatypes: LargeCount, array_of_integers: OutIntegers,
         array_of_addresses: OutAints, array_of_large_counts: OutLargeCounts,
         array_of_datatypes: OutDatatypes
     ) {
@@ -238,7 +238,7 @@ mpi! {
         recipe.check_room(
             [max_integers, max_addresses, max_large_counts, max_datatypes].map(|max| max.0),
         )?;
-        array_of_integers.set_all(&recipe.integers)?;
+        array_of_integers.set_all(recipe)?;
         array_of_addresses.set_all(&recipe.addresses)?;
         array_of_large_counts.set_all(&recipe.large_counts)?;
         write_datatypes(recipe, array_of_datatypes)
@@ -247,7 +247,7 @@ mpi! {
     /// The call that made a datatype, and how many arguments it had. MPI 5.0, 5.1.13.
     fn MPI_Type_get_envelope(
         datatype: Datatype, num_integers: Out<Int>, num_addresses: Out<Int>,
-        num_datatypes: Out<Int>, combiner: Out<Int>
+        num_datatypes: Out<Int>, combiner: Out<Combiner>
     ) {
         let recipe = datatype.recipe()?;
         recipe.map_or(Ok(()), Recipe::check_small)?;
@@ -261,7 +261,7 @@ mpi! {
     /// The call that made a datatype, and how many arguments it had. MPI 5.0, 5.1.13.
     fn MPI_Type_get_envelope_c(
         datatype: Datatype, num_integers: Out<LargeCount>, num_addresses: Out<LargeCount>,
-        num_large_counts: Out<LargeCount>, num_datatypes: Out<LargeCount>, combiner: Out<Int>
+        num_large_counts: Out<LargeCount>, num_datatypes: Out<LargeCount>, combiner: Out<Combiner>
     ) {
         let recipe = datatype.recipe()?;
         let [integers, addresses, counts, datatypes] = recipe.map_or([0; 4], Recipe::lengths);
@@ -426,9 +426,10 @@ fn structure(blocks: &[(u64, i64)], types: &[Datatype]) -> Result<data::Datatype
 fn write_datatypes(recipe: &Recipe, room: OutDatatypes) -> Result<()> {
     for (at, part) in recipe.datatypes.iter().enumerate() {
         // A handle is made only if there is a place for it.
-        room.set(at, part.handle)?;
-        if let Some(made) = part.made().filter(|_| !part.is_unnamed_predefined()) {
-            room.set(at, types::register(Arc::clone(made)))?;
+        room.check()?;
+        match part.made().filter(|_| !part.is_unnamed_predefined()) {
+            Some(made) => room.set(at, types::register(Arc::clone(made)))?,
+            None => room.set(at, part.handle)?,
         }
     }
     Ok(())

@@ -9,17 +9,17 @@ use crate::objects::attributes::KEYVALS;
 
 mpi! {
     /// Takes an attribute away.
-    fn MPI_Attr_delete(comm: Comm, keyval: Int) {
+    fn MPI_Attr_delete(comm: Comm, keyval: KeyNumber) {
         comm.attributes.delete(comm.handle(), keyval.0)
     }
 
     /// The value under a key.
-    fn MPI_Attr_get(comm: Comm, keyval: Int, attribute_val: OutAddress, flag: Out<Flag>) {
+    fn MPI_Attr_get(comm: Comm, keyval: KeyNumber, attribute_val: OutAttribute, flag: Out<Flag>) {
         get_comm_attr(&comm, keyval.0, attribute_val, &flag)
     }
 
     /// Attaches a value.
-    fn MPI_Attr_put(comm: Comm, keyval: Int, attribute_val: Address) {
+    fn MPI_Attr_put(comm: Comm, keyval: KeyNumber, attribute_val: Address) {
         comm.attributes.set(comm.handle(), keyval.0, attribute_val.0)
     }
 
@@ -49,13 +49,13 @@ mpi! {
 
     /// Makes an attribute key for communicators.
     fn MPI_Keyval_create(
-        copy_fn: CopyFn, delete_fn: DeleteFn, keyval: Out<Int>, extra_state: Address
+        copy_fn: CopyFn, delete_fn: DeleteFn, keyval: Out<KeyNumber>, extra_state: Address
     ) {
         keyval.set(create(Kind::Comm, (copy_fn.0, delete_fn.0), extra_state)?)
     }
 
     /// Forbids new uses of a key.
-    fn MPI_Keyval_free(keyval: InOut<Int>) {
+    fn MPI_Keyval_free(keyval: InOut<KeyNumber>) {
         KEYVALS.lock().free(keyval.value.0, Kind::Comm)?;
         keyval.set(abi::MPI_KEYVAL_INVALID)
     }

@@ -59,7 +59,7 @@ mpi! {
 const LIBRARY_VERSION: &str = concat!(
     "mpi-lite ",
     env!("CARGO_PKG_VERSION"),
-    " (MPI 5.0 standard ABI 1.0, RMPP over UDP, ",
+    " (MPI 5.0 standard ABI 1.0, ABI of libmpi.so.12, RMPP over UDP, ",
     env!("CARGO_PKG_LICENSE"),
     ")"
 );

@@ -16,9 +16,9 @@ mpi! {
         request: Out<Request>
     ) {
         request.set(generalized::start(Generalized {
-            query: query_fn.0.expose_provenance(),
-            free: free_fn.0.expose_provenance(),
-            cancel: cancel_fn.0.expose_provenance(),
+            query: query_fn.0,
+            free: free_fn.0,
+            cancel: cancel_fn.0,
             extra_state: extra_state.0.expose_provenance(),
         }))
     }
@@ -37,7 +37,7 @@ mpi! {
     }
 
     /// Sets the error field. MPI 5.0, 13.3.
-    fn MPI_Status_set_error(status: InOutStatus, error: Int) {
+    fn MPI_Status_set_error(status: InOutStatus, error: Code) {
         status.update(|status| status.error = error.0);
         Ok(())
     }

@@ -7,7 +7,7 @@ mpi! {
 
     fn MPI_File_delete(filename: FileName, info: Info);
 
-    fn MPI_File_get_amode(fh: File, amode: Out<Int>);
+    fn MPI_File_get_amode(fh: File, amode: Out<AccessMode>);
 
     fn MPI_File_get_atomicity(fh: File, flag: Out<Flag>);
 
@@ -76,7 +76,7 @@ mpi! {
         fh: File, buf: SendPtr, count: Count, datatype: Datatype, request: Out<Request>
     );
 
-    fn MPI_File_open(comm: Comm, filename: FileName, amode: Int, info: Info, fh: Out<File>);
+    fn MPI_File_open(comm: Comm, filename: FileName, amode: AccessMode, info: Info, fh: Out<File>);
 
     fn MPI_File_preallocate(fh: File, size: Offset);
 
@@ -124,9 +124,9 @@ mpi! {
         fh: File, buf: RecvPtr, count: Count, datatype: Datatype, status: OutStatus
     );
 
-    fn MPI_File_seek(fh: File, offset: Offset, whence: Int);
+    fn MPI_File_seek(fh: File, offset: Offset, whence: Whence);
 
-    fn MPI_File_seek_shared(fh: File, offset: Offset, whence: Int);
+    fn MPI_File_seek_shared(fh: File, offset: Offset, whence: Whence);
 
     fn MPI_File_set_atomicity(fh: File, flag: Flag);
 

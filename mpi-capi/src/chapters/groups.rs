@@ -15,7 +15,7 @@ use crate::registry;
 
 mpi! {
     /// Compares two groups. MPI 5.0, 7.3.1.
-    fn MPI_Group_compare(group1: Group, group2: Group, result: Out<Int>) {
+    fn MPI_Group_compare(group1: Group, group2: Group, result: Out<Compared>) {
         result.set(comparison(group1.lite.compare(&group2.lite)))
     }
 
@@ -84,10 +84,10 @@ mpi! {
 
     /// The ranks in one group of members of another. MPI 5.0, 7.3.1.
     fn MPI_Group_translate_ranks(
-        group1: Group, n: Length, ranks1: Ints, group2: Group, ranks2: OutInts
+        group1: Group, n: Length, ranks1: Ranks, group2: Group, ranks2: OutRanks
     ) {
         let others = group2.lite.members();
-        for (index, rank) in ranks_of(n, ranks1)?.into_iter().enumerate() {
+        for (index, rank) in ranks1.to_vec(n.0 as usize)?.into_iter().enumerate() {
             let translated = match rank {
                 abi::MPI_PROC_NULL => abi::MPI_PROC_NULL,
                 _ => {

@@ -36,14 +36,16 @@ mpi! {
 
     /// The predefined datatype of a class with `size` bytes. That of a real number with 16 bytes is
     /// C's `long double`; `MPI_REAL16` is not supported. MPI 5.0, 19.1.9.
-    fn MPI_Type_match_size(typeclass: Int, size: Int, datatype: Out<Datatype>) {
+    fn MPI_Type_match_size(typeclass: TypeClass, size: Int, datatype: Out<Datatype>) {
         let class = match typeclass.0 {
             abi::MPI_TYPECLASS_INTEGER => {
                 &[Basic::Integer1, Basic::Integer2, Basic::Integer4, Basic::Integer8][..]
             }
-            abi::MPI_TYPECLASS_REAL => &[Basic::Real4, Basic::Real8, Basic::LongDouble],
+            abi::MPI_TYPECLASS_REAL => {
+                &[Basic::Real2, Basic::Real4, Basic::Real8, Basic::LongDouble]
+            }
             abi::MPI_TYPECLASS_COMPLEX => {
-                &[Basic::Complex8, Basic::Complex16, Basic::CLongDoubleComplex]
+                &[Basic::Complex4, Basic::Complex8, Basic::Complex16, Basic::CLongDoubleComplex]
             }
             _ => {
                 let text = "typeclass is none of the constants MPI_TYPECLASS_...";

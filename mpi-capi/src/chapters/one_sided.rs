@@ -79,7 +79,7 @@ mpi! {
 
     fn MPI_Win_detach(win: Win, base: ConstAddress);
 
-    fn MPI_Win_fence(assert: Int, win: Win);
+    fn MPI_Win_fence(assert: Assertion, win: Win);
 
     fn MPI_Win_flush(rank: Rank, win: Win);
 
@@ -95,11 +95,11 @@ mpi! {
 
     fn MPI_Win_get_info(win: Win, info_used: Out<Info>);
 
-    fn MPI_Win_lock(lock_type: Int, rank: Rank, assert: Int, win: Win);
+    fn MPI_Win_lock(lock_type: LockType, rank: Rank, assert: Assertion, win: Win);
 
-    fn MPI_Win_lock_all(assert: Int, win: Win);
+    fn MPI_Win_lock_all(assert: Assertion, win: Win);
 
-    fn MPI_Win_post(group: Group, assert: Int, win: Win);
+    fn MPI_Win_post(group: Group, assert: Assertion, win: Win);
 
     fn MPI_Win_set_info(win: Win, info: Info);
 
@@ -107,7 +107,7 @@ mpi! {
         win: Win, rank: Rank, size: Out<Aint>, disp_unit: Out<Unit>, baseptr: OutAddress
     );
 
-    fn MPI_Win_start(group: Group, assert: Int, win: Win);
+    fn MPI_Win_start(group: Group, assert: Assertion, win: Win);
 
     fn MPI_Win_sync(win: Win);
 

@@ -28,12 +28,12 @@ mpi! {
     }
 
     /// Gives the library room for buffered sends. MPI 5.0, 3.6.
-    fn MPI_Buffer_attach | MPI_Buffer_attach_c(buffer: Address, size: BufferSize) {
+    fn MPI_Buffer_attach | MPI_Buffer_attach_c(buffer: BufferAddress, size: BufferSize) {
         attached::attach(BufferOwner::Process, buffer, size)
     }
 
     /// Takes the room back when all of its messages are sent. MPI 5.0, 3.6.
-    fn MPI_Buffer_detach | MPI_Buffer_detach_c(buffer_addr: OutAddress, size: Out<Count>) {
+    fn MPI_Buffer_detach | MPI_Buffer_detach_c(buffer_addr: OutBufferAddress, size: Out<Count>) {
         let (buffer, len) = attached::detach(BufferOwner::Process)?;
         buffer_addr.set(buffer);
         size.set(len)
@@ -52,14 +52,14 @@ mpi! {
 
     /// Gives the library room for the buffered sends of a communicator. MPI 5.0, 3.6.
     fn MPI_Comm_attach_buffer | MPI_Comm_attach_buffer_c(
-        comm: Comm, buffer: Address, size: BufferSize
+        comm: Comm, buffer: BufferAddress, size: BufferSize
     ) {
         attached::attach(comm.buffers(), buffer, size)
     }
 
     /// Takes that room back when all of its messages are sent. MPI 5.0, 3.6.
     fn MPI_Comm_detach_buffer | MPI_Comm_detach_buffer_c(
-        comm: Comm, buffer_addr: OutAddress, size: Out<Count>
+        comm: Comm, buffer_addr: OutBufferAddress, size: Out<Count>
     ) {
         let (buffer, len) = attached::detach(comm.buffers())?;
         buffer_addr.set(buffer);
@@ -275,14 +275,14 @@ mpi! {
 
     /// Gives the library room for the buffered sends of a session's communicators. MPI 5.0, 3.6.
     fn MPI_Session_attach_buffer | MPI_Session_attach_buffer_c(
-        session: Session, buffer: Address, size: BufferSize
+        session: Session, buffer: BufferAddress, size: BufferSize
     ) {
         attached::attach(session.buffers(), buffer, size)
     }
 
     /// Takes that room back when all of its messages are sent. MPI 5.0, 3.6.
     fn MPI_Session_detach_buffer | MPI_Session_detach_buffer_c(
-        session: Session, buffer_addr: OutAddress, size: Out<Count>
+        session: Session, buffer_addr: OutBufferAddress, size: Out<Count>
     ) {
         let (buffer, len) = attached::detach(session.buffers())?;
         buffer_addr.set(buffer);

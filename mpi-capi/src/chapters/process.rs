@@ -71,7 +71,7 @@ mpi! {
 
     /// Joins the job with several threads, one of which may call MPI at a time.
     /// MPI 5.0, 11.2.1 and 11.6.2.
-    fn MPI_Init_thread(argc: Argc, argv: Argv, required: Int, provided: Out<Int>) {
+    fn MPI_Init_thread(argc: Argc, argv: Argv, required: ThreadLevel, provided: Out<ThreadLevel>) {
         let _ = (argc, argv);
         let level = thread_level(required.0);
         LIBRARY.init(level)?;
@@ -96,7 +96,7 @@ mpi! {
     fn MPI_Publish_name(service_name: Text, info: Info, port_name: Text);
 
     /// The level of threads that `MPI_Init_thread` gave. MPI 5.0, 11.6.2.
-    fn MPI_Query_thread(provided: Out<Int>) {
+    fn MPI_Query_thread(provided: Out<ThreadLevel>) {
         provided.set(LIBRARY.threads.get().map_or(abi::MPI_THREAD_SINGLE, |(_, level)| *level))
     }
 

@@ -87,9 +87,9 @@ mpi! {
 
     /// What a setting is. MPI 5.0, 15.3.6.
     fn MPI_T_cvar_get_info(
-        cvar_index: Int, name: TextOut, name_len: Room, verbosity: Wanted<Int>,
+        cvar_index: Int, name: TextOut, name_len: Room, verbosity: Wanted<Verbosity>,
         datatype: Wanted<Datatype>, enumtype: Wanted<ToolEnum>, desc: TextOut, desc_len: Room,
-        bind: Wanted<Int>, scope: Wanted<Int>
+        bind: Wanted<Binding>, scope: Wanted<Scope>
     ) {
         in_use()?;
         let settings = Settings::default().rows();
@@ -196,10 +196,10 @@ mpi! {
 
     /// What a kind of event is. MPI 5.0, 15.3.8.
     fn MPI_T_event_get_info(
-        event_index: Int, name: TextOut, name_len: Room, verbosity: Wanted<Int>,
+        event_index: Int, name: TextOut, name_len: Room, verbosity: Wanted<Verbosity>,
         array_of_datatypes: OutDatatypes, array_of_displacements: OutAints,
         num_elements: Room, enumtype: Wanted<ToolEnum>, info: Wanted<Info>, desc: TextOut,
-        desc_len: Room, bind: Wanted<Int>
+        desc_len: Room, bind: Wanted<Binding>
     ) {
         in_use()?;
         let kind = &event_types::TYPES[variables::index(event_index.0, event_types::TYPES.len())?];
@@ -302,14 +302,14 @@ mpi! {
 
     /// Begins the use of the tool interface, also before `MPI_Init`; any thread may call it at any
     /// time. MPI 5.0, 15.3.4.
-    fn MPI_T_init_thread(required: Int, provided: Out<Int>) {
+    fn MPI_T_init_thread(required: ThreadLevel, provided: Out<ThreadLevel>) {
         provided.set(required.0.clamp(abi::MPI_THREAD_SINGLE, abi::MPI_THREAD_MULTIPLE))?;
         TOOLS.lock().begin();
         Ok(())
     }
 
     /// The index of a counter. MPI 5.0, 15.3.7.
-    fn MPI_T_pvar_get_index(name: Text, var_class: Int, pvar_index: Out<Int>) {
+    fn MPI_T_pvar_get_index(name: Text, var_class: PvarClass, pvar_index: Out<Int>) {
         in_use()?;
         let is_it = |row: &Row| {
             variables::class_of(row.measure) == var_class.0 && row.name().as_bytes() == name.bytes()
@@ -319,9 +319,9 @@ mpi! {
 
     /// What a counter is. MPI 5.0, 15.3.7.
     fn MPI_T_pvar_get_info(
-        pvar_index: Int, name: TextOut, name_len: Room, verbosity: Wanted<Int>,
-        var_class: Wanted<Int>, datatype: Wanted<Datatype>, enumtype: Wanted<ToolEnum>,
-        desc: TextOut, desc_len: Room, bind: Wanted<Int>, readonly: Wanted<Int>,
+        pvar_index: Int, name: TextOut, name_len: Room, verbosity: Wanted<Verbosity>,
+        var_class: Wanted<PvarClass>, datatype: Wanted<Datatype>, enumtype: Wanted<ToolEnum>,
+        desc: TextOut, desc_len: Room, bind: Wanted<Binding>, readonly: Wanted<Int>,
         continuous: Wanted<Int>, atomic: Wanted<Int>
     ) {
         let (_, row) = counter(pvar_index)?;

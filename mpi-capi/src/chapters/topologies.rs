@@ -59,7 +59,7 @@ mpi! {
 
     /// From where and to where data is shifted along a dimension. MPI 5.0, 8.5.6.
     fn MPI_Cart_shift(
-        comm: Comm, direction: Int, disp: Int, rank_source: Out<Int>, rank_dest: Out<Int>
+        comm: Comm, direction: Int, disp: Int, rank_source: Out<Rank>, rank_dest: Out<Rank>
     ) {
         let grid = cartesian(&comm)?;
         let (source, dest) = grid.shift(comm.lite.rank(), direction.0, disp.0)?;
@@ -208,7 +208,7 @@ mpi! {
     }
 
     /// The kind of a communicator's topology. MPI 5.0, 8.5.5.
-    fn MPI_Topo_test(comm: Comm, status: Out<Int>) {
+    fn MPI_Topo_test(comm: Comm, status: Out<TopologyKind>) {
         status.set(match comm.lite.topology() {
             Some(Topology::Cartesian(_)) => abi::MPI_CART,
             Some(Topology::Graph(_)) => abi::MPI_GRAPH,

@@ -11,7 +11,7 @@ use core::sync::atomic::{AtomicI32, Ordering};
 use parking_lot::Mutex;
 
 use crate::abi::{self, Handle};
-use crate::callback::{Callback, call_program};
+use crate::callback::{Attributed, Callback, CopyCall, DeleteCall, call_program};
 use crate::codes::CODES;
 use crate::error::{Cause, Error, Result};
 use crate::handle::Kind;
@@ -21,10 +21,10 @@ use crate::handle::Kind;
 pub struct Keyval {
     /// What it may be attached to.
     pub owner: Kind,
-    /// Address of the copy function, or one of MPI's constants.
-    pub copy: usize,
-    /// Address of the delete function, or null.
-    pub delete: usize,
+    /// The copy function, or one of MPI's constants.
+    pub copy: CopyCall,
+    /// The delete function, or null.
+    pub delete: DeleteCall,
     /// What both functions are given.
     pub extra_state: usize,
 }
@@ -73,6 +73,56 @@ type CopyFunction = unsafe extern "C-unwind" fn(
     *mut c_int,
 ) -> c_int;
 type DeleteFunction = unsafe extern "C-unwind" fn(Handle, c_int, *mut c_void, *mut c_void) -> c_int;
+
+impl From<*const c_void> for CopyCall {
+    fn from(address: *const c_void) -> Self {
+        Self {
+            address: address.expose_provenance(),
+            call: call_standard_copy,
+        }
+    }
+}
+
+impl From<*const c_void> for DeleteCall {
+    fn from(address: *const c_void) -> Self {
+        Self {
+            address: address.expose_provenance(),
+            call: call_standard_delete,
+        }
+    }
+}
+
+/// # Safety
+/// `function` is a copy function of the standard's binary interface.
+unsafe fn call_standard_copy(
+    function: *const c_void,
+    of: Attributed,
+    copy: *mut *mut c_void,
+    flag: *mut c_int,
+) -> c_int {
+    // SAFETY: the caller says so.
+    let function = unsafe { core::mem::transmute::<*const c_void, CopyFunction>(function) };
+    // SAFETY: the arguments are those MPI gives to a copy function; the places outlive the call.
+    unsafe {
+        function(
+            of.object,
+            of.key,
+            of.extra_state,
+            of.value,
+            copy.cast(),
+            flag,
+        )
+    }
+}
+
+/// # Safety
+/// `function` is a delete function of the standard's binary interface.
+unsafe fn call_standard_delete(function: *const c_void, of: Attributed) -> c_int {
+    // SAFETY: the caller says so.
+    let function = unsafe { core::mem::transmute::<*const c_void, DeleteFunction>(function) };
+    // SAFETY: the arguments are those MPI gives to a delete function.
+    unsafe { function(of.object, of.key, of.value, of.extra_state) }
+}
 
 /// `MPI_COMM_DUP_FN` and its like, compared and never called.
 const DUP_FN: usize = abi::MPI_COMM_DUP_FN;
@@ -355,26 +405,24 @@ impl Attributes {
 }
 
 fn call_copy(keyval: Keyval, old: Handle, key: c_int, value: usize) -> Result<Option<usize>> {
-    match keyval.copy {
+    match keyval.copy.address {
         0 => return Ok(None),
         DUP_FN => return Ok(Some(value)),
         _ => {}
     }
     let mut copy = core::ptr::null_mut::<c_void>();
     let mut flag = 0;
-    let pointer = core::ptr::with_exposed_provenance::<c_void>(keyval.copy);
-    // SAFETY: the program passed this address as a copy function; it is none of the constants.
-    let function = unsafe { core::mem::transmute::<*const c_void, CopyFunction>(pointer) };
-    // SAFETY: the arguments are those MPI gives to a copy function; the places outlive the call.
+    let pointer = core::ptr::with_exposed_provenance::<c_void>(keyval.copy.address);
+    let attributed = Attributed {
+        object: old,
+        key,
+        extra_state: core::ptr::with_exposed_provenance_mut(keyval.extra_state),
+        value: core::ptr::with_exposed_provenance_mut(value),
+    };
+    // SAFETY: the program passed this address as a copy function, with its call; it is none of the
+    // constants. The arguments are those MPI gives to it; the places outlive the call.
     let code = call_program(Callback::Copy, || unsafe {
-        function(
-            old,
-            key,
-            core::ptr::with_exposed_provenance_mut(keyval.extra_state),
-            core::ptr::with_exposed_provenance_mut(value),
-            (&raw mut copy).cast(),
-            &raw mut flag,
-        )
+        (keyval.copy.call)(pointer, attributed, &raw mut copy, &raw mut flag)
     });
     match (code, flag) {
         (abi::MPI_SUCCESS, 0) => Ok(None),
@@ -388,15 +436,18 @@ fn call_copy(keyval: Keyval, old: Handle, key: c_int, value: usize) -> Result<Op
 }
 
 fn call_delete(keyval: Keyval, object: Handle, key: c_int, value: *mut c_void) -> Result<()> {
-    if keyval.delete == abi::MPI_COMM_NULL_DELETE_FN {
+    if keyval.delete.address == abi::MPI_COMM_NULL_DELETE_FN {
         return Ok(());
     }
-    let pointer = core::ptr::with_exposed_provenance::<c_void>(keyval.delete);
-    // SAFETY: the program passed this address as a delete function, not null.
-    let function = unsafe { core::mem::transmute::<*const c_void, DeleteFunction>(pointer) };
-    let extra_state = core::ptr::with_exposed_provenance_mut(keyval.extra_state);
-    // SAFETY: the arguments are those MPI gives to a delete function.
-    let call = || unsafe { function(object, key, value, extra_state) };
+    let pointer = core::ptr::with_exposed_provenance::<c_void>(keyval.delete.address);
+    let attributed = Attributed {
+        object,
+        key,
+        extra_state: core::ptr::with_exposed_provenance_mut(keyval.extra_state),
+        value,
+    };
+    // SAFETY: the program passed this address as a delete function, not null, with its call.
+    let call = || unsafe { (keyval.delete.call)(pointer, attributed) };
     match call_program(Callback::Delete, call) {
         abi::MPI_SUCCESS => Ok(()),
         code => Err(Cause::Callback {

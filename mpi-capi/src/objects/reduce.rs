@@ -8,14 +8,14 @@ use mpi_lite::data::{Datatype, Op, UserOp};
 use mpi_lite::memory::{Bytes, Room};
 
 use crate::abi::{self, Handle};
-use crate::callback::{Callback, call_program};
+use crate::callback::{Callback, OperatorFn, call_program};
 use crate::error::{Error, Result};
 use crate::objects::types::{self, Made, TypeObject};
 use crate::registry::{self, registered};
 
 /// The C types of the program's operators. Source: MPI 5.0, 6.9.5.
-type Small = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut c_int, *mut Handle);
-type Large = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut i64, *mut Handle);
+type Small = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut c_int, *mut usize);
+type Large = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut i64, *mut usize);
 
 registered!(Op: Op);
 
@@ -40,19 +40,22 @@ pub fn predefined(handle: Handle) -> Option<Op> {
     })
 }
 
-/// Makes an operator that calls the program's function; `is_large` if its length is an
-/// `MPI_Count`.
+/// Makes an operator that calls the program's function.
 ///
 /// # Errors
 /// `MPI_ERR_ARG` if the function is null.
-pub fn create(address: *const c_void, is_large: bool, commutative: bool) -> Result<Handle> {
-    if address.is_null() {
+pub fn create(function: OperatorFn, commutative: bool) -> Result<Handle> {
+    if function.address.is_null() {
         return Err(Error::new(
             abi::MPI_ERR_ARG,
             "the function of the operator is a null pointer",
         ));
     }
-    let address = address.expose_provenance();
+    let user = User {
+        address: function.address.expose_provenance(),
+        is_large: function.is_large,
+        word: function.word,
+    };
     let function = move |incoming: Bytes<'_>, inout: Room<'_>, count: u64, datatype: &Datatype| {
         let elements = Elements {
             incoming,
@@ -60,7 +63,7 @@ pub fn create(address: *const c_void, is_large: bool, commutative: bool) -> Resu
             count,
             datatype,
         };
-        call(address, is_large, elements);
+        call(user, elements);
     };
     let op = Op::User(UserOp {
         function: Arc::new(function),
@@ -99,6 +102,14 @@ impl Drop for Named {
     }
 }
 
+/// The function of the program.
+#[derive(Clone, Copy)]
+struct User {
+    address: usize,
+    is_large: bool,
+    word: fn(Handle) -> usize,
+}
+
 /// What a function of the program reduces: `incoming` into `inout`.
 struct Elements<'a> {
     incoming: Bytes<'a>,
@@ -108,21 +119,21 @@ struct Elements<'a> {
 }
 
 /// Calls the program's function on as many elements as its count can name at a time.
-fn call(address: usize, is_large: bool, elements: Elements<'_>) {
+fn call(user: User, elements: Elements<'_>) {
     let Elements {
         incoming,
         mut inout,
         count,
         datatype,
     } = elements;
-    let pointer = core::ptr::with_exposed_provenance::<c_void>(address);
+    let pointer = core::ptr::with_exposed_provenance::<c_void>(user.address);
     let named = Named::of(datatype);
-    let mut handle = named.handle;
+    let mut handle = (user.word)(named.handle);
     // The function wants the addresses of the elements; the spans begin at their first byte.
     let first = datatype.occupied(count).map_or(0, |(first, _)| first) as isize;
     let incoming = incoming.as_ptr().cast_mut().wrapping_offset(-first);
     let inout = inout.as_mut_ptr().wrapping_offset(-first);
-    if is_large {
+    if user.is_large {
         let mut count = count.cast_signed();
         // SAFETY: the program passed this address as a large-count operator, not null.
         let function = unsafe { core::mem::transmute::<*const c_void, Large>(pointer) };

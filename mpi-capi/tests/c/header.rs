@@ -10,18 +10,20 @@ use mpi_abi::args::status::Status;
 
 use crate::common::{self, C99};
 
-fn compile(name: &str, compiler: &[&str], source: &str) -> PathBuf {
+/// Compiles what calls nothing of the library.
+pub(crate) fn compile(name: &str, compiler: &[&str], source: &str) -> PathBuf {
     let link = ["-Wl,--unresolved-symbols=ignore-all".to_owned()];
     common::compile(name, compiler, source, &link)
 }
 
-fn run(program: &Path) -> String {
+/// What the program prints.
+pub(crate) fn run(program: &Path) -> String {
     let output = common::run(program, &[]);
     assert!(output.status.success());
     String::from_utf8(output.stdout).expect("it prints names and numbers")
 }
 
-const CXX11: &[&str] = &["c++", "-std=c++11", "-x", "c++"];
+pub(crate) const CXX11: &[&str] = &["c++", "-std=c++11", "-x", "c++"];
 
 /// Uses what programs use at file scope and what only the header can get wrong.
 const PROGRAM: &str = r"
@@ -83,6 +85,11 @@ const STRICT: &[&str] = &["-Wshadow", "-Wconversion", "-Wundef", "-Wcast-qual"];
 
 #[test]
 fn a_program_of_any_standard_of_c_and_of_cxx_may_include_the_header() {
+    check_in_all_languages(&format!("{PROGRAM}{CALLS}"));
+}
+
+/// Checks that each compiler here takes the program in each standard of both languages.
+pub(crate) fn check_in_all_languages(program: &str) {
     let installed = |compiler: &&str| Command::new(compiler).arg("--version").output().is_ok();
     let compilers: Vec<_> = ["cc", "clang"].into_iter().filter(installed).collect();
     assert!(!compilers.is_empty(), "the tests need cc");
@@ -92,7 +99,7 @@ fn a_program_of_any_standard_of_c_and_of_cxx_may_include_the_header() {
                 let standard = format!("-std={standard}");
                 let mut words = vec![compiler, "-x", language, &standard];
                 words.extend(STRICT.iter().chain(warnings));
-                common::check(&words, &format!("{PROGRAM}{CALLS}"));
+                common::check(&words, program);
             }
         }
     }

@@ -3,5 +3,6 @@
 mod anytime;
 mod common;
 mod header;
+mod mpich_header;
 mod objects;
 mod profiling;

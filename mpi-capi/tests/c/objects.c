@@ -222,7 +222,7 @@ static void datatypes(void)
     position = 0;
     OK(MPI_Unpack(packed, 21, &position, &in, 1, resized, MPI_COMM_WORLD));
     CHECK(position == 21 && in.tag == 'r' && in.value == 2.5 && in.list[2] == 3);
-    OK(MPI_Type_size(MPI_REAL2, &size));
+    OK(MPI_Type_size(MPI_REAL16, &size));
     CHECK(size == MPI_UNDEFINED);
     OK(MPI_Type_free(&resized));
     OK(MPI_Type_free(&type));

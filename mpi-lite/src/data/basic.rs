@@ -15,10 +15,13 @@ pub(crate) enum Machine {
     U32,
     I64,
     U64,
+    /// The two-byte float of IEEE 754.
+    F16,
     F32,
     F64,
     /// `long double`: x87's 80 bits in 16 bytes on x86-64.
     Long,
+    ComplexF16,
     ComplexF32,
     ComplexF64,
     ComplexLong,
@@ -58,8 +61,8 @@ impl Machine {
     pub(crate) const fn size(self) -> u64 {
         match self {
             Self::I8 | Self::U8 => 1,
-            Self::I16 | Self::U16 => 2,
-            Self::I32 | Self::U32 | Self::F32 => 4,
+            Self::I16 | Self::U16 | Self::F16 => 2,
+            Self::I32 | Self::U32 | Self::F32 | Self::ComplexF16 => 4,
             Self::I64 | Self::U64 | Self::F64 | Self::ComplexF32 => 8,
             Self::Long | Self::ComplexF64 => 16,
             Self::ComplexLong => 32,
@@ -73,6 +76,7 @@ impl Machine {
     /// The alignment that a C compiler gives to it.
     pub(crate) const fn alignment(self) -> u64 {
         match self {
+            Self::ComplexF16 => 2,
             Self::ComplexF32 => 4,
             Self::ComplexF64 => 8,
             Self::ComplexLong => 16,
@@ -219,8 +223,10 @@ basics! {
     Integer2 "MPI_INTEGER2" I16 FortranInteger;
     Integer4 "MPI_INTEGER4" I32 FortranInteger;
     Integer8 "MPI_INTEGER8" I64 FortranInteger;
+    Real2 "MPI_REAL2" F16 Floating;
     Real4 "MPI_REAL4" F32 Floating;
     Real8 "MPI_REAL8" F64 Floating;
+    Complex4 "MPI_COMPLEX4" ComplexF16 Complex;
     Complex8 "MPI_COMPLEX8" ComplexF32 Complex;
     Complex16 "MPI_COMPLEX16" ComplexF64 Complex;
 }
@@ -320,6 +326,8 @@ mod tests {
             ("MPI_INT32_T", 4, 4),
             ("MPI_UINT64_T", 8, 8),
             ("MPI_BYTE", 1, 1),
+            ("MPI_REAL2", 2, 2),
+            ("MPI_COMPLEX4", 4, 4),
             ("MPI_REAL8", 8, 8),
             ("MPI_COMPLEX16", 16, 16),
             ("MPI_LOGICAL2", 2, 2),

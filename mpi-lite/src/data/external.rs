@@ -66,6 +66,7 @@ fn scalars(basic: Basic) -> impl Iterator<Item = Scalar> {
     };
     let machine = basic.machine();
     let halves = match machine {
+        Machine::ComplexF16 => Some((Machine::F16, Machine::F16, 2)),
         Machine::ComplexF32 => Some((Machine::F32, Machine::F32, 4)),
         Machine::ComplexF64 => Some((Machine::F64, Machine::F64, 8)),
         Machine::ComplexLong => Some((Machine::Long, Machine::Long, 16)),
@@ -337,6 +338,8 @@ mod tests {
             (Basic::Wchar, 2),
             (Basic::LongDouble, 16),
             (Basic::Aint, 8),
+            (Basic::Real2, 2),
+            (Basic::Complex4, 4),
             (Basic::CFloatComplex, 8),
             (Basic::CLongDoubleComplex, 32),
             (Basic::LongInt, 8),

@@ -61,9 +61,9 @@ impl SourceFile {
         self.path.ends_with(".c") || self.path.ends_with(".h")
     }
 
-    /// The public header: written by a generator, in the order and the words of the standard.
+    /// The public headers: written by a generator, in the order and the words of the standard.
     fn is_generated(&self) -> bool {
-        self.path == "include/mpi.h"
+        self.path == "include/mpi.h" || self.path == "include/mpich/mpi.h"
     }
 
     /// The lines outside the file's own unit tests, wherever these stand: an item under

@@ -69,8 +69,8 @@ const SIZE_STEP: usize = 100;
 /// How far it may be from theirs.
 const SIZE_MARGIN: usize = 500;
 
-/// The simulator, and the binary interface that is compiled for tests only.
-const TESTS: [&str; 2] = ["rmpp-core/sim/", "mpi-capi/src/second/"];
+/// The simulator.
+const TESTS: [&str; 1] = ["rmpp-core/sim/"];
 
 /// The lines of Rust of all crates but those of tests and measurements: those of their `src`
 /// folders, without unit tests and without what is a test as a whole, to the nearest hundred.

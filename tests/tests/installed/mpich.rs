@@ -1,7 +1,7 @@
-//! Programs of MPICH under our `mpirun`, which serves them by PMI. Needs `mpicc.mpich` (packages
-//! mpich, libmpich-dev), and `sshd` for two hosts.
+//! Programs of MPICH with its own library under our `mpirun`, which serves them by PMI. Needs
+//! `mpicc.mpich` (packages mpich, libmpich-dev), and `sshd` for two hosts.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use mpi_lite_tests::{Job, Scratch, SshServer, c_source, tool};
@@ -24,6 +24,18 @@ fn build(path: &str, scratch: &Scratch) -> PathBuf {
     binary
 }
 
+/// The user asks for the library of MPICH: it comes before ours.
+fn with_its_library(job: Job) -> Job {
+    let output = Command::new("cc")
+        .arg("-print-file-name=libmpich.so")
+        .output();
+    let output = output.expect("there is a compiler");
+    let name = String::from_utf8_lossy(&output.stdout).into_owned();
+    let library = Path::new(name.trim()).canonicalize();
+    let library = library.expect("the library of package libmpich-dev");
+    job.env("LD_LIBRARY_PATH", library.parent().expect("its folder"))
+}
+
 /// `tests/c/tools/other_mpi.c`, compiled.
 struct Program {
     binary: PathBuf,
@@ -39,7 +51,9 @@ impl Program {
 
     /// A job in which rank 1 does what the word says.
     fn job(&self, ranks: usize, word: &str) -> Job {
-        Job::mpirun(ranks).arg(&self.binary).arg(word)
+        with_its_library(Job::mpirun(ranks))
+            .arg(&self.binary)
+            .arg(word)
     }
 }
 
@@ -67,7 +81,7 @@ fn ranks_of_two_hosts_are_one_job() {
     let server = SshServer::start();
     let binary = build(SOURCE, server.files.scratch());
     let job = Job::new(tool("mpirun")).env("MPILITE_SSH", server.files.client());
-    let outcome = job
+    let outcome = with_its_library(job)
         .args(["--host", "n1:2,n2:2", "-n", "4"])
         .arg(binary)
         .run()
@@ -79,9 +93,14 @@ fn ranks_of_two_hosts_are_one_job() {
 fn a_pingpong_and_a_farm_end_well() {
     let scratch = Scratch::new("mpich");
     let pingpong = build("benches/c/pingpong.c", &scratch);
-    drop(Job::mpirun(2).arg(pingpong).run().expect_code(0));
+    drop(
+        with_its_library(Job::mpirun(2).arg(pingpong))
+            .run()
+            .expect_code(0),
+    );
     let farm = build("benches/c/farm.c", &scratch);
-    let outcome = Job::mpirun(3).arg(farm).arg("100").run().expect_code(0);
+    let job = with_its_library(Job::mpirun(3).arg(farm).arg("100"));
+    let outcome = job.run().expect_code(0);
     drop(outcome.expect_stdout("(right)"));
 }
 
@@ -90,7 +109,8 @@ fn a_shell_script_as_rank_runs_the_program() {
     let program = Program::build();
     let script = format!("cd /\n{}\necho done\n", program.binary.display());
     let script = program.scratch.write("script", &script);
-    let outcome = Job::mpirun(2).arg("sh").arg(script).run().expect_code(0);
+    let job = with_its_library(Job::mpirun(2).arg("sh").arg(script));
+    let outcome = job.run().expect_code(0);
     expect_all(&outcome.stdout, 2);
     assert_eq!(outcome.stdout.matches("done\n").count(), 2);
 }
@@ -125,7 +145,8 @@ fn the_input_goes_to_rank_0_and_lines_have_their_tags() {
     let outcome = outcome.expect_stdout("rank 0 read 0 bytes");
     expect_all(&outcome.stdout, 2);
     let job = Job::new(tool("mpirun")).args(["--tag-output", "-n", "2"]);
-    let outcome = job.arg(&program.binary).run().expect_code(0);
+    let job = with_its_library(job).arg(&program.binary);
+    let outcome = job.run().expect_code(0);
     for rank in 0..2 {
         let line = format!("rank {rank} of 2, sum 3");
         let is_tagged = |it: &str| it.ends_with(&line) && !it.starts_with(&line);
@@ -140,4 +161,23 @@ fn a_job_that_is_too_late_is_ended_and_its_ranks_are_named() {
     let job = program.job(2, "wait").env("MPIEXEC_TIMEOUT", "1");
     let outcome = job.run().expect_code(124);
     outcome.expect_line(&["ranks 0-1", "another MPI"]);
+}
+
+#[test]
+fn messages_that_get_no_seal_end_the_job_that_asks_for_one() {
+    let program = Program::build();
+    let job = Job::new(tool("mpirun")).args(["--secure", "-n", "2"]);
+    let outcome = with_its_library(job).arg(&program.binary).run();
+    let outcome = outcome.expect_failure();
+    outcome.expect_line(&["runs a program of another MPI", "--secure does not protect"]);
+}
+
+#[test]
+fn our_library_is_taken_where_nobody_asks_for_another() {
+    let program = Program::build();
+    for ranks in [1, 4] {
+        let job = Job::new(tool("mpirun")).args(["--secure", "--stats", "-n", &ranks.to_string()]);
+        let outcome = job.arg(&program.binary).run().expect_code(0);
+        expect_all(&outcome.stdout, ranks);
+    }
 }

@@ -83,13 +83,23 @@ fn pip_puts_a_wheel_into_an_environment_and_takes_all_of_it_away() {
         "--no-deps",
         wheel.to_str().expect("a path of text"),
     ]);
-    for (compiler, source) in [("mpicc", HELLO), ("mpicxx", HELLO_CXX)] {
-        let binary = scratch.path().join(compiler);
+    // PyPI's mpi4py looks for these.
+    for name in ["libmpi.so.12", "libmpich.so.12"] {
+        assert!(environment.join("lib").join(name).is_file(), "{name}");
+    }
+    for (compiler, source, abi) in [
+        ("mpicc", HELLO, "standard"),
+        ("mpicxx", HELLO_CXX, "standard"),
+        ("mpicc", HELLO, "mpich"),
+        ("mpicxx", HELLO_CXX, "mpich"),
+    ] {
+        let binary = scratch.path().join(format!("{compiler}-{abi}"));
         let source = c_source(source);
+        let option = format!("--abi={abi}");
         let words = words(&[&source, Path::new("-o"), &binary]);
         let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
         // Build systems that know other libraries name this one.
-        words.push("-lmpi");
+        words.extend(["-lmpi", &option]);
         run(tool(compiler), &words);
         for launcher in ["mpirun", "mpiexec"] {
             let job = Job::new(tool(launcher)).args(["-n", "2"]).arg(&binary);

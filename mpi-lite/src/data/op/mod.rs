@@ -13,6 +13,7 @@ use super::basic::{Basic, Family, Machine};
 use super::datatype::Datatype;
 use crate::error::{Cause, Error, Result};
 use crate::memory::{Bytes, Room};
+use half::f16;
 use long_double::LongDouble;
 use scalar::{Complex, Pair, Scalar};
 
@@ -242,9 +243,11 @@ impl Op {
             Machine::U32 => self.integers::<u32>(incoming, inout),
             Machine::I64 => self.integers::<i64>(incoming, inout),
             Machine::U64 => self.integers::<u64>(incoming, inout),
+            Machine::F16 => self.ordered::<f16>(incoming, inout),
             Machine::F32 => self.ordered::<f32>(incoming, inout),
             Machine::F64 => self.ordered::<f64>(incoming, inout),
             Machine::Long => self.ordered::<LongDouble>(incoming, inout),
+            Machine::ComplexF16 => self.arithmetic::<Complex<f16>>(incoming, inout),
             Machine::ComplexF32 => self.arithmetic::<Complex<f32>>(incoming, inout),
             Machine::ComplexF64 => self.arithmetic::<Complex<f64>>(incoming, inout),
             Machine::ComplexLong => self.arithmetic::<Complex<LongDouble>>(incoming, inout),

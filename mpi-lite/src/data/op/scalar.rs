@@ -1,5 +1,7 @@
 //! Values that operators work on, read from and written to bytes of any alignment.
 
+use half::f16;
+
 /// A value of fixed size. The loops are over arrays of bytes, which the compiler vectorises.
 pub(super) trait Scalar: Copy {
     const SIZE: usize;
@@ -129,7 +131,7 @@ macro_rules! float {
 }
 
 integer!(i8 u8 i16 u16 i32 u32 i64 u64);
-float!(f32 f64);
+float!(f16 f32 f64);
 
 /// A complex number: real part first.
 #[derive(Clone, Copy)]

@@ -43,6 +43,27 @@ fn is_defined(op: &Op, family: Family) -> bool {
 }
 
 #[test]
+fn floats_of_two_bytes_are_rounded_once() {
+    let halves = |values: [f32; 3]| -> Vec<u8> {
+        let halves = values.map(|value| f16::from_f32(value).to_ne_bytes());
+        halves.concat()
+    };
+    // Numbers of 11 bits: 2049 is none, and 60000 + 60000 is too large.
+    let (incoming, inout) = (halves([1.0, 0.5, 60000.0]), halves([2048.0, 0.25, 60000.0]));
+    for (op, expected) in [
+        (Op::Sum, [2048.0, 0.75, f32::INFINITY]),
+        (Op::Prod, [2048.0, 0.125, f32::INFINITY]),
+        (Op::Max, [2048.0, 0.5, 60000.0]),
+        (Op::Min, [1.0, 0.25, 60000.0]),
+    ] {
+        let mut inout = inout.clone();
+        let datatype = Datatype::Basic(Basic::Real2);
+        op.apply(&incoming, &mut inout, 3, &datatype).unwrap();
+        assert_eq!(inout, halves(expected), "{}", op.name());
+    }
+}
+
+#[test]
 fn an_operator_takes_the_datatypes_it_is_defined_for_and_no_others() {
     for op in &OPS {
         for &basic in Basic::ALL {

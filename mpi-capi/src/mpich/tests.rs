@@ -7,7 +7,9 @@ use core::ptr;
 use core::sync::atomic::{AtomicI32, Ordering};
 use std::process::Command;
 
-use super::constants::{MAX_ERROR_STRING, STATUS_IGNORE};
+use super::constants::{self, STATUS_IGNORE};
+use super::handles;
+use super::header;
 use super::statuses::Status;
 use super::{code_of, standard_code};
 use crate::abi::{self, Handle};
@@ -17,13 +19,18 @@ type Handler = unsafe extern "C-unwind" fn(*mut c_int, *mut c_int);
 
 // The second interface, as a header would declare it.
 unsafe extern "C" {
-    fn SECOND_MPI_Comm_create_errhandler(function: Handler, errhandler: *mut c_int) -> c_int;
-    fn SECOND_MPI_Comm_dup(comm: c_int, copy: *mut c_int) -> c_int;
-    fn SECOND_MPI_Comm_free(comm: *mut c_int) -> c_int;
-    fn SECOND_MPI_Comm_set_errhandler(comm: c_int, errhandler: c_int) -> c_int;
-    fn SECOND_MPI_Error_string(code: c_int, text: *mut c_char, len: *mut c_int) -> c_int;
-    fn SECOND_MPI_Get_count(status: *const Status, datatype: c_int, count: *mut c_int) -> c_int;
-    fn SECOND_MPI_Irecv(
+    fn mpilite_mpich_MPI_Comm_create_errhandler(function: Handler, errhandler: *mut c_int)
+    -> c_int;
+    fn mpilite_mpich_MPI_Comm_dup(comm: c_int, copy: *mut c_int) -> c_int;
+    fn mpilite_mpich_MPI_Comm_free(comm: *mut c_int) -> c_int;
+    fn mpilite_mpich_MPI_Comm_set_errhandler(comm: c_int, errhandler: c_int) -> c_int;
+    fn mpilite_mpich_MPI_Error_string(code: c_int, text: *mut c_char, len: *mut c_int) -> c_int;
+    fn mpilite_mpich_MPI_Get_count(
+        status: *const Status,
+        datatype: c_int,
+        count: *mut c_int,
+    ) -> c_int;
+    fn mpilite_mpich_MPI_Irecv(
         buf: *mut c_void,
         count: c_int,
         datatype: c_int,
@@ -32,7 +39,7 @@ unsafe extern "C" {
         comm: c_int,
         request: *mut c_int,
     ) -> c_int;
-    fn SECOND_MPI_Isend(
+    fn mpilite_mpich_MPI_Isend(
         buf: *const c_void,
         count: c_int,
         datatype: c_int,
@@ -41,7 +48,7 @@ unsafe extern "C" {
         comm: c_int,
         request: *mut c_int,
     ) -> c_int;
-    fn SECOND_MPI_Recv(
+    fn mpilite_mpich_MPI_Recv(
         buf: *mut c_void,
         count: c_int,
         datatype: c_int,
@@ -50,7 +57,7 @@ unsafe extern "C" {
         comm: c_int,
         status: *mut Status,
     ) -> c_int;
-    fn SECOND_MPI_Send(
+    fn mpilite_mpich_MPI_Send(
         buf: *const c_void,
         count: c_int,
         datatype: c_int,
@@ -58,7 +65,7 @@ unsafe extern "C" {
         tag: c_int,
         comm: c_int,
     ) -> c_int;
-    fn SECOND_MPI_Send_c(
+    fn mpilite_mpich_MPI_Send_c(
         buf: *const c_void,
         count: i64,
         datatype: c_int,
@@ -66,7 +73,11 @@ unsafe extern "C" {
         tag: c_int,
         comm: c_int,
     ) -> c_int;
-    fn SECOND_MPI_Waitall(count: c_int, requests: *mut c_int, statuses: *mut Status) -> c_int;
+    fn mpilite_mpich_MPI_Waitall(
+        count: c_int,
+        requests: *mut c_int,
+        statuses: *mut Status,
+    ) -> c_int;
 }
 
 // The standard's.
@@ -112,6 +123,9 @@ const ERR_TRUNCATE: c_int = 14;
 const ERR_IN_STATUS: c_int = 17;
 const ERR_REQUEST: c_int = 19;
 
+/// Where MPICH has its room for the text of an error.
+const MAX_ERROR_STRING: usize = 512;
+
 /// A value that no call writes.
 const UNTOUCHED: c_int = 77;
 
@@ -131,7 +145,7 @@ fn in_a_job(test: &str, job: fn()) {
     if std::env::var_os(RANK).is_none() {
         let own = std::env::current_exe().expect("a running program has a path");
         let output = Command::new(own)
-            .args(["--exact", "--nocapture", &format!("second::tests::{test}")])
+            .args(["--exact", "--nocapture", &format!("mpich::tests::{test}")])
             .env(RANK, "1")
             .output()
             .expect("this very program");
@@ -145,7 +159,10 @@ fn in_a_job(test: &str, job: fn()) {
     unsafe {
         assert_eq!(MPI_Init(ptr::null_mut(), ptr::null_mut()), 0);
         for comm in [COMM_WORLD, COMM_SELF] {
-            assert_eq!(SECOND_MPI_Comm_set_errhandler(comm, ERRORS_RETURN), 0);
+            assert_eq!(
+                mpilite_mpich_MPI_Comm_set_errhandler(comm, ERRORS_RETURN),
+                0
+            );
         }
         job();
         assert_eq!(MPI_Finalize(), 0);
@@ -154,14 +171,15 @@ fn in_a_job(test: &str, job: fn()) {
 
 fn send(value: &c_int, dest: c_int, tag: c_int, comm: c_int, datatype: c_int) -> c_int {
     // SAFETY: the buffer is there.
-    unsafe { SECOND_MPI_Send(ptr::from_ref(value).cast(), 1, datatype, dest, tag, comm) }
+    unsafe { mpilite_mpich_MPI_Send(ptr::from_ref(value).cast(), 1, datatype, dest, tag, comm) }
 }
 
 fn isend(value: &c_int, tag: c_int) -> c_int {
     let mut request = 0;
     let buf = ptr::from_ref(value).cast();
     // SAFETY: the caller waits as long as the buffer is there.
-    let code = unsafe { SECOND_MPI_Isend(buf, 1, INT, 0, tag, COMM_WORLD, &raw mut request) };
+    let code =
+        unsafe { mpilite_mpich_MPI_Isend(buf, 1, INT, 0, tag, COMM_WORLD, &raw mut request) };
     assert_eq!(code, 0);
     request
 }
@@ -171,7 +189,8 @@ fn irecv(room: &mut [c_int], tag: c_int) -> c_int {
     let (buf, count) = (room.as_mut_ptr().cast(), room.len() as c_int);
     let place = &raw mut request;
     // SAFETY: the caller waits as long as the buffer is there.
-    let code = unsafe { SECOND_MPI_Irecv(buf, count, INT, ANY_SOURCE, tag, COMM_WORLD, place) };
+    let code =
+        unsafe { mpilite_mpich_MPI_Irecv(buf, count, INT, ANY_SOURCE, tag, COMM_WORLD, place) };
     assert_eq!(code, 0);
     request
 }
@@ -197,7 +216,7 @@ fn wait_standard(mut request: Handle) -> (c_int, StandardStatus) {
 fn count(status: &Status, datatype: c_int) -> c_int {
     let mut count = UNTOUCHED;
     // SAFETY: both are there.
-    let code = unsafe { SECOND_MPI_Get_count(status, datatype, &raw mut count) };
+    let code = unsafe { mpilite_mpich_MPI_Get_count(status, datatype, &raw mut count) };
     assert_eq!(code, 0);
     count
 }
@@ -221,7 +240,8 @@ fn a_message_goes_from_one_interface_to_the_other() {
         let request = isend(&sent, 8);
         let (buf, place) = ((&raw mut room).cast(), &raw mut status);
         // SAFETY: both are there.
-        let code = unsafe { SECOND_MPI_Recv(buf, 1, INT, ANY_SOURCE, ANY_TAG, COMM_WORLD, place) };
+        let code =
+            unsafe { mpilite_mpich_MPI_Recv(buf, 1, INT, ANY_SOURCE, ANY_TAG, COMM_WORLD, place) };
         assert_eq!((code, room, status.source, status.tag), (0, 42, 0, 8));
         assert_eq!((count(&status, INT), count(&status, BYTE)), (1, 4));
         assert_eq!(
@@ -232,7 +252,7 @@ fn a_message_goes_from_one_interface_to_the_other() {
 
         // From nobody: no element, and the source has its name.
         // SAFETY: both are there.
-        let code = unsafe { SECOND_MPI_Recv(buf, 1, INT, PROC_NULL, 9, COMM_WORLD, place) };
+        let code = unsafe { mpilite_mpich_MPI_Recv(buf, 1, INT, PROC_NULL, 9, COMM_WORLD, place) };
         assert_eq!((code, status.source, status.tag), (0, PROC_NULL, ANY_TAG));
         assert_eq!(count(&status, INT), 0);
         assert_eq!(send(&sent, PROC_NULL, 9, COMM_WORLD, INT), 0);
@@ -242,7 +262,7 @@ fn a_message_goes_from_one_interface_to_the_other() {
 fn wait(requests: &mut [c_int], statuses: &mut [Status]) -> c_int {
     let count = requests.len() as c_int;
     // SAFETY: as many requests as statuses.
-    unsafe { SECOND_MPI_Waitall(count, requests.as_mut_ptr(), statuses.as_mut_ptr()) }
+    unsafe { mpilite_mpich_MPI_Waitall(count, requests.as_mut_ptr(), statuses.as_mut_ptr()) }
 }
 
 #[test]
@@ -269,7 +289,7 @@ fn arrays_of_requests_and_statuses_come_back() {
         let mut requests = [irecv(&mut long, 1), isend(&sent, 1)];
         let ignore = ptr::without_provenance_mut(STATUS_IGNORE);
         // SAFETY: two requests.
-        let code = unsafe { SECOND_MPI_Waitall(2, requests.as_mut_ptr(), ignore) };
+        let code = unsafe { mpilite_mpich_MPI_Waitall(2, requests.as_mut_ptr(), ignore) };
         assert_eq!((code, requests), (0, [REQUEST_NULL; 2]));
         let mut requests = [
             isend(&sent, 1),
@@ -304,12 +324,12 @@ fn an_error_handler_gets_handles_and_codes_of_its_interface() {
             let (mut comm, mut errhandler, mut request) = (0, 0, REQUEST_NULL);
             // SAFETY: the places are there.
             unsafe {
-                assert_eq!(SECOND_MPI_Comm_dup(COMM_WORLD, &raw mut comm), 0);
+                assert_eq!(mpilite_mpich_MPI_Comm_dup(COMM_WORLD, &raw mut comm), 0);
                 assert_eq!(
-                    SECOND_MPI_Comm_create_errhandler(keep, &raw mut errhandler),
+                    mpilite_mpich_MPI_Comm_create_errhandler(keep, &raw mut errhandler),
                     0
                 );
-                assert_eq!(SECOND_MPI_Comm_set_errhandler(comm, errhandler), 0);
+                assert_eq!(mpilite_mpich_MPI_Comm_set_errhandler(comm, errhandler), 0);
             }
             assert_eq!(
                 comm.cast_unsigned() >> 26,
@@ -331,12 +351,12 @@ fn an_error_handler_gets_handles_and_codes_of_its_interface() {
             assert_eq!(got(), (comm, ERR_TYPE));
             let (buf, place) = (ptr::null(), &raw mut request);
             // SAFETY: an empty message.
-            let code = unsafe { SECOND_MPI_Isend(buf, 0, INT, 99, 0, comm, place) };
+            let code = unsafe { mpilite_mpich_MPI_Isend(buf, 0, INT, 99, 0, comm, place) };
             assert_eq!((code, request), (ERR_RANK, REQUEST_NULL));
 
             let freed = comm;
             // SAFETY: the place is there.
-            assert_eq!(unsafe { SECOND_MPI_Comm_free(&raw mut comm) }, 0);
+            assert_eq!(unsafe { mpilite_mpich_MPI_Comm_free(&raw mut comm) }, 0);
             assert_eq!(comm, COMM_NULL);
             got();
             assert_eq!(send(&1, 0, 0, freed, INT), ERR_COMM);
@@ -387,14 +407,14 @@ fn wrong_arguments_have_the_classes_of_the_standard() {
             );
         }
         // SAFETY: it has no elements.
-        let negative = unsafe { SECOND_MPI_Send_c(ptr::null(), -1, INT, 0, 0, COMM_WORLD) };
+        let negative = unsafe { mpilite_mpich_MPI_Send_c(ptr::null(), -1, INT, 0, 0, COMM_WORLD) };
         assert_eq!(negative, abi::MPI_ERR_COUNT);
 
         let mut requests = [0x1234];
         assert_eq!(wait(&mut requests, &mut [BLANK]), ERR_REQUEST);
         assert_eq!(requests, [0x1234], "what the call does not change stays");
         // SAFETY: a null array.
-        let code = unsafe { SECOND_MPI_Waitall(1, ptr::null_mut(), ptr::null_mut()) };
+        let code = unsafe { mpilite_mpich_MPI_Waitall(1, ptr::null_mut(), ptr::null_mut()) };
         assert_eq!(code, code_of(abi::MPI_ERR_ARG));
     });
 }
@@ -411,7 +431,10 @@ fn a_text_fits_the_room_of_its_interface() {
             let (whole, short_text) = unsafe {
                 assert_eq!(MPI_Error_string(class, place, &raw mut whole_len), 0);
                 let (code, place) = (code_of(class), short.as_mut_ptr());
-                assert_eq!(SECOND_MPI_Error_string(code, place, &raw mut short_len), 0);
+                assert_eq!(
+                    mpilite_mpich_MPI_Error_string(code, place, &raw mut short_len),
+                    0
+                );
                 (CStr::from_ptr(place_of(&whole)), CStr::from_ptr(place))
             };
             let most = whole.to_bytes().len().min(MAX_ERROR_STRING - 1);
@@ -428,4 +451,98 @@ fn a_text_fits_the_room_of_its_interface() {
 
 fn place_of(text: &[MaybeUninit<c_char>]) -> *const c_char {
     text.as_ptr().cast()
+}
+
+/// The standard's value of a constant of MPICH, by the map of its kind.
+fn standard_of(name: &str, value: i64) -> Option<i64> {
+    let int = value as c_int;
+    if let Some((_, number, handle)) = handles::NAMED.iter().find(|row| row.0 == name) {
+        assert_eq!(i64::from(*number), value, "{name}");
+        return Some(handle.0 as i64);
+    }
+    if let Some((_, own, standard)) = constants::NAMED.iter().find(|row| row.0 == name) {
+        assert_eq!(*own, int, "{name}");
+        return Some((*standard).into());
+    }
+    let is_code = name.starts_with("MPI_ERR_") || name.starts_with("MPI_T_ERR_");
+    let mapped = match name {
+        "MPI_SUCCESS" => standard_code(int),
+        _ if is_code && !name.starts_with("MPI_ERRORS") => {
+            assert_eq!(code_of(standard_code(int)), int, "{name}");
+            standard_code(int)
+        }
+        "MPI_ANY_SOURCE" => constants::standard_source(int),
+        "MPI_PROC_NULL" => constants::standard_rank(int),
+        "MPI_ROOT" => constants::standard_root(int),
+        "MPI_ANY_TAG" => constants::standard_tag(int),
+        "MPI_IN_PLACE" => constants::standard_address(value as usize) as c_int,
+        "MPI_BUFFER_AUTOMATIC" => constants::standard_room(value as usize) as c_int,
+        _ => return None,
+    };
+    Some(mapped.into())
+}
+
+#[test]
+fn every_constant_that_differs_is_mapped() {
+    /// What a program sees in its header and the library need not know, or knows in another place:
+    /// room for strings, the layout of a status, versions, places in a file.
+    const ELSEWHERE: &[&str] = &[
+        "MPI_BSEND_OVERHEAD",
+        "MPI_DISPLACEMENT_CURRENT",
+        "MPI_FILE_NULL",
+        "MPI_F_",
+        "MPI_LONG_LONG",
+        "MPI_C_COMPLEX",
+        "MPI_C_FLOAT_COMPLEX",
+        "MPI_MAX_",
+        "MPI_STATUSES_IGNORE",
+        "MPI_STATUS_IGNORE",
+        "MPI_SUBVERSION",
+        "MPI_VERSION",
+        "MPI_WIN_FLAVOR_",
+        "MPI_WIN_SEPARATE",
+        "MPI_WIN_UNIFIED",
+    ];
+    let mut mapped = 0;
+    for (name, value) in header::constants() {
+        let standard = abi::CONSTANTS.iter().find(|constant| constant.name == name);
+        let standard = standard.expect("a name of the standard").value;
+        match standard_of(name, value) {
+            Some(found) => {
+                assert_eq!(found, standard, "{name}");
+                mapped += 1;
+            }
+            None => assert!(
+                value == standard || ELSEWHERE.iter().any(|start| name.starts_with(start)),
+                "{name}: {value} in MPICH, {standard} in the standard"
+            ),
+        }
+    }
+    assert!(mapped > 300, "{mapped}");
+}
+
+#[test]
+fn built_in_handles_lead_to_the_standards_and_back() {
+    use crate::handle::Kind;
+    let kinds = [
+        ("MPI_COMM_", Kind::Comm),
+        ("MPI_GROUP_", Kind::Group),
+        ("MPI_ERR", Kind::Errhandler),
+        ("MPI_INFO_", Kind::Info),
+        ("MPI_REQUEST_", Kind::Request),
+        ("MPI_MESSAGE_", Kind::Message),
+        ("MPI_SESSION_", Kind::Session),
+        ("MPI_WIN_", Kind::Win),
+    ];
+    for (name, number, handle) in handles::NAMED {
+        let of_name = kinds.iter().find(|(start, _)| name.starts_with(start));
+        let kind = match of_name {
+            Some((_, kind)) => *kind,
+            None if number >> 26 & 15 == 6 => Kind::Op,
+            None => Kind::Datatype,
+        };
+        let int = number.cast_signed();
+        assert_eq!(handles::standard_handle(kind, int), *handle, "{name}");
+        assert_eq!(handles::number_of(kind, *handle), int, "{name}");
+    }
 }

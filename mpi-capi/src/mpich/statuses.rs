@@ -1,10 +1,11 @@
-//! Statuses of the second interface: five integers, of which two are the count.
+//! Statuses of MPICH's interface: five integers, of which two are the count.
 #![expect(
     unsafe_code,
     reason = "statuses are read and written through the caller's pointers"
 )]
 
 use core::ffi::c_int;
+use core::mem::offset_of;
 use core::ptr;
 
 use super::arrays::HeldArray;
@@ -12,7 +13,7 @@ use super::constants::{
     STATUS_IGNORE, code_of, source_of, standard_code, standard_source, standard_tag, tag_of,
 };
 use super::{Extent, Foreign};
-use crate::args::status::{self, InStatus, OutStatus, OutStatuses};
+use crate::args::status::{self, InOutStatus, InStatus, OutStatus, OutStatuses};
 
 /// The C structure. Of the second word bit 0 is 1 if the operation was cancelled; the others are
 /// the high bits of the count.
@@ -31,6 +32,23 @@ pub struct Status {
     pub error: c_int,
 }
 
+/// The fields as C declares them, in their order.
+pub const FIELDS: [&str; 5] = [
+    "count_lo",
+    "count_hi_and_cancelled",
+    "MPI_SOURCE",
+    "MPI_TAG",
+    "MPI_ERROR",
+];
+
+const _: () = assert!(
+    offset_of!(Status, source) == 8
+        && offset_of!(Status, tag) == 12
+        && offset_of!(Status, error) == 16
+        && size_of::<Status>() == 4 * FIELDS.len(),
+    "the structure is what the fields say"
+);
+
 impl From<Status> for status::Status {
     fn from(status: Status) -> Self {
         let high = u64::from(status.count_hi_and_cancelled.cast_unsigned() >> 1);
@@ -40,6 +58,20 @@ impl From<Status> for status::Status {
         made.set_cancelled(status.count_hi_and_cancelled & 1 != 0);
         made.error = standard_code(status.error);
         made
+    }
+}
+
+impl Status {
+    /// A status of the standard's interface.
+    pub fn of(status: &status::Status) -> Self {
+        let high = ((status.bytes() >> 32) as u32) << 1 | u32::from(status.is_cancelled());
+        Self {
+            count_lo: (status.bytes() as u32).cast_signed(),
+            count_hi_and_cancelled: high.cast_signed(),
+            source: source_of(status.source),
+            tag: tag_of(status.tag),
+            error: code_of(status.error),
+        }
     }
 }
 
@@ -63,9 +95,20 @@ unsafe fn write(place: *mut Status, status: &status::Status) {
         if status.error != UNWRITTEN {
             (&raw mut (*place).error).write_unaligned(code_of(status.error));
         }
-        if status.source == UNWRITTEN {
-            return;
+        if status.source != UNWRITTEN {
+            write_message(place, status);
         }
+    }
+}
+
+/// Writes to `place` what a status says of a message: all but the error.
+///
+/// # Safety
+/// `place` is a status of the program.
+#[inline(always)]
+unsafe fn write_message(place: *mut Status, status: &status::Status) {
+    // SAFETY: the caller says so; the fields are integers at any address.
+    unsafe {
         let high = ((status.bytes() >> 32) as u32) << 1 | u32::from(status.is_cancelled());
         (&raw mut (*place).count_lo).write_unaligned((status.bytes() as u32).cast_signed());
         (&raw mut (*place).count_hi_and_cancelled).write_unaligned(high.cast_signed());
@@ -108,6 +151,25 @@ impl<W> Foreign<W> for InStatus {
     }
 }
 
+impl<W> Foreign<W> for InOutStatus {
+    type Raw = *mut Status;
+    type Held = HeldStatus;
+
+    unsafe fn hold(raw: *mut Status, extent: Extent) -> HeldStatus {
+        // SAFETY: passed on.
+        unsafe { <InStatus as Foreign<W>>::hold(raw, extent) }
+    }
+
+    fn standard(held: &mut HeldStatus) -> *mut status::Status {
+        <InStatus as Foreign<W>>::standard(held).cast_mut()
+    }
+
+    unsafe fn release(held: &mut HeldStatus) {
+        // SAFETY: passed on.
+        unsafe { <OutStatus as Foreign<W>>::release(held) };
+    }
+}
+
 impl<W> Foreign<W> for OutStatus {
     type Raw = *mut Status;
     type Held = HeldStatus;
@@ -131,6 +193,21 @@ impl<W> Foreign<W> for OutStatus {
         if !is_ignored(held.place) {
             // SAFETY: the caller passed room for a status.
             unsafe { write(held.place, &held.status) };
+        }
+    }
+
+    /// Of a call without an error the message alone is written.
+    #[inline(always)]
+    unsafe fn release_quick(held: &mut HeldStatus, is_done: bool) {
+        if is_ignored(held.place) {
+            return;
+        }
+        // SAFETY: the caller passed room for a status.
+        unsafe {
+            match is_done {
+                true => write_message(held.place, &held.status),
+                false => write(held.place, &held.status),
+            }
         }
     }
 }
