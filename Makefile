@@ -61,7 +61,7 @@ build:
 	  $(CARGO) rustc --release --package mpi-capi --features mpi-capi/laboratory \
 	    --crate-type cdylib,staticlib; library=$$?; \
 	  wait $$tools && exit $$library
-	@$(CC) -shared -nostdlib -Wl,-soname,libmpi.so.12,-rpath,'$$ORIGIN',--enable-new-dtags \
+	@$(CC) -shared -nostdlib -Wl,-soname,libmpi.so.12,-rpath,'$$ORIGIN',--disable-new-dtags \
 	  -Wl,-z,defs,-z,noexecstack,-z,noseparate-code,--hash-style=gnu \
 	  -o "$(BUILT)/libmpi.so.12" mpi-capi/mpich/libmpi.S "$(BUILT)/libmpi_abi.so"
 
@@ -124,7 +124,7 @@ dist-check: dist
 # The date of everything in a package: that of the commit, or of an unpacked archive.
 dist dist-check deb source sbom: export SOURCE_DATE_EPOCH := $(or $(SOURCE_DATE_EPOCH),$(shell \
   { [ -e .git ] && git log -1 --format=%ct 2>/dev/null; } || stat -c %Y Cargo.toml))
-dist dist-check source sbom: export CARGO := $(CARGO)
+wheel deb dist dist-check source sbom: export CARGO := $(CARGO)
 
 # Tables of latency, bandwidth, message rate and farm.
 bench: stage

@@ -13,7 +13,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from wheel import CHECKOUT
+CHECKOUT = Path(__file__).resolve().parents[2]
 
 # The crates whose programs and libraries are installed.
 INSTALLED = ("mpi-capi", "launcher", "wrappers")

@@ -214,7 +214,8 @@ def put(tree, prefix, place):
         text = re.sub(r"mpirun mpiexec$", names, path.read_text(), flags=re.MULTILINE)
         tree.write(f"{COMPLETIONS}/{name}{SUFFIX}", text)
     elif place.startswith("lib/pkgconfig/"):
-        tree.write(f"{PKGCONFIG}/{name.replace('mpi-', 'mpilite-')}", absolute(path.read_text()))
+        own = name if name.startswith("mpi-lite-") else name.replace("mpi-", "mpilite-")
+        tree.write(f"{PKGCONFIG}/{own}", absolute(path.read_text()))
 
 
 def put_documents(tree):

@@ -19,7 +19,8 @@ import sys
 import zipfile
 from pathlib import Path
 
-CHECKOUT = Path(__file__).resolve().parents[2]
+from crates import CHECKOUT, notices
+
 NAME = "mpi_lite"
 LIST = "share/doc/mpilite/installed.txt"
 LEFT_OUT = "lib/libmpi_abi.a"
@@ -110,6 +111,14 @@ def installed(prefix):
         yield place, data, 0o755 if is_program else 0o644
 
 
+def lone_folders(places):
+    """Folders whose files all lie deeper. pip removes a folder that is left empty if it removes a
+    file of it; so each of these gets an empty one."""
+    folders = {str(Path(place).parent) for place in places}
+    above = {str(folder) for place in folders for folder in Path(place).parents}
+    return sorted(above - folders - {"."})
+
+
 def metadata():
     lines = [
         "Metadata-Version: 2.4",
@@ -119,6 +128,7 @@ def metadata():
         "License-Expression: MIT OR Apache-2.0",
         "License-File: LICENSE-APACHE",
         "License-File: LICENSE-MIT",
+        "License-File: crates.txt",
         "Keywords: MPI,message passing,HPC,RMPP",
         *(f"Classifier: {classifier}" for classifier in CLASSIFIERS),
         "Description-Content-Type: text/markdown",
@@ -134,10 +144,13 @@ def write(prefix, folder):
     info = f"{stem}.dist-info"
     wheel = f"Wheel-Version: 1.0\nGenerator: mpi-lite\nRoot-Is-Purelib: false\nTag: py3-none-{platform}\n"
     files = [(f"{stem}.data/data/{place}", data, mode) for place, data, mode in installed(prefix)]
+    lone = lone_folders(place for place, _, _ in installed(prefix))
+    files += [(f"{stem}.data/data/{folder}/.{NAME}", b"", 0o644) for folder in lone]
     files.append((f"{info}/METADATA", metadata(), 0o644))
     files.append((f"{info}/WHEEL", wheel.encode(), 0o644))
     for name in ("LICENSE-APACHE", "LICENSE-MIT"):
         files.append((f"{info}/licenses/{name}", (CHECKOUT / name).read_bytes(), 0o644))
+    files.append((f"{info}/licenses/crates.txt", notices().encode(), 0o644))
     record = ""
     for place, data, _ in files:
         digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()

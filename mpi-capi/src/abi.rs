@@ -26,10 +26,24 @@ pub fn name_of(handle: Handle) -> Option<&'static str> {
         return None;
     }
     let number = handle.0 as i64;
-    CONSTANTS
-        .iter()
-        .find(|constant| constant.is_handle && constant.value == number)
+    predefined()
+        .find(|constant| constant.value == number)
         .map(|constant| constant.name)
+}
+
+/// C's float of two bytes, for which MPICH's binary interface has a name and the standard's none:
+/// programs of the standard's do not know this value.
+pub const MPIX_C_FLOAT16: Handle = Handle(0x2ff);
+
+/// The handles of all predefined objects.
+pub fn predefined() -> impl Iterator<Item = Constant> {
+    let of_mpich = Constant {
+        name: "MPIX_C_FLOAT16",
+        value: MPIX_C_FLOAT16.0 as i64,
+        is_handle: true,
+    };
+    let of_the_standard = CONSTANTS.iter().filter(|constant| constant.is_handle);
+    of_the_standard.copied().chain([of_mpich])
 }
 
 /// One constant, for the tables that compare and name constants.

@@ -88,6 +88,24 @@ impl Flags {
         })
     }
 
+    /// # Errors
+    /// The static library is wanted and is not installed, as after `pip install`.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let library = self.static_library();
+        if !self.is_static || library.exists() {
+            return Ok(());
+        }
+        Err(format!(
+            "-static-mpi: {} is missing; a wheel has no static library: leave the option out, or \
+             install mpi-lite from source or with the package mpi-lite-dev",
+            library.display()
+        ))
+    }
+
+    fn static_library(&self) -> PathBuf {
+        self.library.join("libmpi_abi.a")
+    }
+
     pub(super) fn include_directory(&self) -> OsString {
         self.include.clone().into()
     }
@@ -114,7 +132,7 @@ impl Flags {
 
     pub(super) fn link(&self) -> Vec<OsString> {
         if self.is_static {
-            let mut flags = vec![self.library.join("libmpi_abi.a").into()];
+            let mut flags = vec![self.static_library().into()];
             flags.extend(STATIC_NEEDS.map(OsString::from));
             return flags;
         }
@@ -207,5 +225,8 @@ mod tests {
         assert!(Flags::new(prefix, Abi::Standard, true).is_ok());
         let why = Flags::new(prefix, Abi::Mpich, true).expect_err("there is none");
         assert!(why.contains("-static-mpi"), "{why}");
+        let flags = Flags::new(prefix, Abi::Standard, true).expect("it has one");
+        let why = flags.check().expect_err("nothing is installed there");
+        assert!(why.contains("/opt/m/lib/libmpi_abi.a is missing"), "{why}");
     }
 }

@@ -154,6 +154,9 @@ impl Wrapper {
             let version = env!("CARGO_PKG_VERSION");
             say(&format!("{} for mpi-lite version {version}", self.name))?;
         }
+        if self.invocation.links() {
+            flags.check()?;
+        }
         let line = self.command_line(flags);
         if self.invocation.echoes {
             say(&joined(&line))?;

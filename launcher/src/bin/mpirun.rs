@@ -22,11 +22,7 @@ fn main() -> ExitCode {
         Ok(Request::Run(options)) => server::run(&options),
         Ok(Request::Agent) => agent::serve().map(|()| 0),
         Ok(Request::Help) => say(&help::text()),
-        Ok(Request::Version) => say(concat!(
-            "mpirun (mpi-lite) ",
-            env!("CARGO_PKG_VERSION"),
-            "\n"
-        )),
+        Ok(Request::Version) => say(&info::version()),
         Ok(Request::Info) => say(&info::text(BUILD)),
         Err(failure) => Err(failure),
     };

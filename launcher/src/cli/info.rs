@@ -39,6 +39,18 @@ pub struct Build {
     pub compiler: Option<&'static str>,
 }
 
+/// The binary interfaces of programs that run.
+fn interfaces() -> String {
+    format!("{ABI} of MPI {MPI} (libmpi_abi.so.1), MPICH's (libmpi.so.12)")
+}
+
+/// What `mpirun --version` prints.
+#[must_use]
+pub fn version() -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    format!("mpirun (mpi-lite) {version}\nABI: {}\n", interfaces())
+}
+
 /// The whole text.
 #[must_use]
 pub fn text(build: Build) -> String {
@@ -78,10 +90,7 @@ fn built(build: Build) -> Vec<(String, String)> {
         row("mpi-lite", env!("CARGO_PKG_VERSION")),
         row("commit", build.commit.unwrap_or("not known")),
         row("MPI", MPI),
-        row(
-            "ABI",
-            format!("{ABI} of MPI {MPI} (libmpi_abi.so.1), MPICH's (libmpi.so.12)"),
-        ),
+        row("ABI", interfaces()),
         row("languages", "C, C++"),
         row("compiler", build.compiler.unwrap_or("not known")),
         row("profile", profile),

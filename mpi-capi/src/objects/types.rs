@@ -70,8 +70,7 @@ pub fn made(handle: Handle) -> core::result::Result<Arc<Made>, Unusable> {
 /// The handle of a datatype in the program.
 pub fn handle_of(datatype: &data::Datatype) -> Handle {
     let known = match datatype {
-        data::Datatype::Basic(basic) => abi::CONSTANTS
-            .iter()
+        data::Datatype::Basic(basic) => abi::predefined()
             .find(|constant| constant.name == basic.name())
             .map(|constant| Handle(constant.value as usize)),
         data::Datatype::Derived(_) => {
@@ -89,10 +88,7 @@ pub fn handle_of(datatype: &data::Datatype) -> Handle {
 fn basics() -> Vec<Option<Option<data::Datatype>>> {
     let first = abi::MPI_DATATYPE_NULL.0 as i64 + 1;
     let mut places = Vec::new();
-    for constant in abi::CONSTANTS
-        .iter()
-        .filter(|it| it.is_handle && it.value >= first)
-    {
+    for constant in abi::predefined().filter(|it| it.value >= first) {
         let place = (constant.value - first) as usize;
         if places.len() <= place {
             places.resize(place + 1, None);

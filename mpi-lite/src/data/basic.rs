@@ -223,6 +223,7 @@ basics! {
     Integer2 "MPI_INTEGER2" I16 FortranInteger;
     Integer4 "MPI_INTEGER4" I32 FortranInteger;
     Integer8 "MPI_INTEGER8" I64 FortranInteger;
+    CFloat16 "MPIX_C_FLOAT16" F16 Floating;
     Real2 "MPI_REAL2" F16 Floating;
     Real4 "MPI_REAL4" F32 Floating;
     Real8 "MPI_REAL8" F64 Floating;

@@ -1,7 +1,8 @@
 //! How many instructions the calls take that every message passes, as callgrind counts them:
 //! `tests/instructions.table` holds them, and none may take 3 % more. Counted are messages to
 //! oneself, so that all of it is ours and no packet's arrival depends on chance; and messages
-//! between two ranks that share memory, each of which is there before it is asked for.
+//! between two ranks that share memory, each of which is there before it is asked for. The first
+//! are counted for both binary interfaces.
 //!
 //! `UPDATE=1` writes the table anew.
 
@@ -9,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use mpi_lite_tests::{Job, Scratch, build, source_root};
+use mpi_lite_tests::{Job, Scratch, build, build_with, source_root};
 
 /// Functions of `benches/c/calls.c`, which runs alone.
 const CALLS: &[&str] = &[
@@ -48,7 +49,7 @@ const SHM_CALLS: &[&str] = &[
 
 const HEAD: &str = "\
 # Instructions of one call, with the transport below it, under callgrind: benches/c/calls.c over the
-# loopback, benches/c/shm_calls.c over shared memory.
+# loopback, benches/c/shm_calls.c over shared memory; mpich_: by MPICH's binary interface.
 # UPDATE=1 cargo test --package mpi-lite-tests --test installed instructions
 ";
 
@@ -66,10 +67,17 @@ fn count(scratch: &Scratch) -> BTreeMap<String, u64> {
         "valgrind is missing, which counts the instructions: install the package valgrind"
     );
     let (valgrind, options) = (VALGRIND[0], &VALGRIND[1..]);
-    let alone = Job::new(valgrind)
-        .args(options)
-        .arg("--callgrind-out-file=profile.0");
-    let mut counts = profile(scratch, alone, ("benches/c/calls.c", CALLS));
+    let alone = |flags: &[&str]| {
+        let scratch = Scratch::new("instructions-alone");
+        let built = build_with("benches/c/calls.c", &scratch, flags);
+        let job = Job::new(valgrind)
+            .args(options)
+            .arg("--callgrind-out-file=profile.0");
+        profile(&scratch, job.arg(built), CALLS)
+    };
+    let mut counts = alone(&[]);
+    let of_mpich = alone(&["--abi=mpich"]).into_iter();
+    counts.extend(of_mpich.map(|(name, count)| (format!("mpich_{name}"), count)));
     // No turn is to be taken but by the calls: the thread that takes some sleeps, and no doorbell
     // wakes it, because nobody else does.
     let through_memory = Job::mpirun(2)
@@ -78,23 +86,14 @@ fn count(scratch: &Scratch) -> BTreeMap<String, u64> {
         .args(["--transport", "shm", valgrind])
         .args(options)
         .arg("--callgrind-out-file=profile.%q{MPILITE_RANK}");
-    counts.extend(profile(
-        scratch,
-        through_memory,
-        ("benches/c/shm_calls.c", SHM_CALLS),
-    ));
+    let built = build("benches/c/shm_calls.c", scratch);
+    counts.extend(profile(scratch, through_memory.arg(built), SHM_CALLS));
     counts
 }
 
-/// The costs of `calls` in a `program`, which `job` runs under callgrind.
-fn profile(
-    scratch: &Scratch,
-    job: Job,
-    (program, calls): (&str, &[&str]),
-) -> BTreeMap<String, u64> {
-    let built = build(program, scratch);
+/// The costs of `calls` in a program that `job` runs under callgrind.
+fn profile(scratch: &Scratch, job: Job, calls: &[&str]) -> BTreeMap<String, u64> {
     let outcome = job
-        .arg(built)
         .arg("arrivals")
         .directory(scratch.path())
         .deadline(Duration::from_secs(300))
@@ -142,7 +141,7 @@ fn no_call_takes_more_instructions_than_it_did() {
     if std::env::var_os("UPDATE").is_some() {
         let rows = now
             .iter()
-            .map(|(name, count)| format!("{name:24} {count:6}\n"));
+            .map(|(name, count)| format!("{name:28} {count:6}\n"));
         std::fs::write(&path, HEAD.to_owned() + &rows.collect::<String>()).expect("the table");
     }
     let before = read(&path);

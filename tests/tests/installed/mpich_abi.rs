@@ -171,7 +171,7 @@ fn the_library_is_called_as_programs_of_mpich_ask_for_it() {
     for entry in [
         "soname: [libmpi.so.12]",
         "[libmpi_abi.so.1]",
-        "runpath: [$ORIGIN]",
+        "rpath: [$ORIGIN]",
     ] {
         assert!(dynamic.contains(entry), "{entry}: {dynamic}");
     }
