@@ -57,6 +57,22 @@ MPIR_Dup_fn:
     leads_to mpilite_mpich_MPIR_Dup_fn
     .size MPIR_Dup_fn, . - MPIR_Dup_fn
 
+    function MPII_Comm_get_attr, mpilite_mpich_MPII_Comm_get_attr
+    function MPII_Comm_set_attr, mpilite_mpich_MPII_Comm_set_attr
+    function MPII_Grequest_set_lang_f77, mpilite_mpich_MPII_Grequest_set_lang_f77
+    function MPII_Keyval_set_proxy, mpilite_mpich_MPII_Keyval_set_proxy
+    function MPII_Type_get_attr, mpilite_mpich_MPII_Type_get_attr
+    function MPII_Type_set_attr, mpilite_mpich_MPII_Type_set_attr
+    function MPII_Win_get_attr, mpilite_mpich_MPII_Win_get_attr
+    function MPII_Win_set_attr, mpilite_mpich_MPII_Win_set_attr
+    function MPIX_Comm_agree, mpilite_mpich_unsupported
+    function MPIX_Comm_failure_ack, mpilite_mpich_unsupported
+    function MPIX_Comm_failure_get_acked, mpilite_mpich_unsupported
+    function MPIX_Comm_revoke, mpilite_mpich_unsupported
+    function MPIX_Comm_shrink, mpilite_mpich_unsupported
+    function MPIX_Delete_error_class, mpilite_mpich_MPI_Remove_error_class
+    function MPIX_Delete_error_code, mpilite_mpich_MPI_Remove_error_code
+    function MPIX_Delete_error_string, mpilite_mpich_MPI_Remove_error_string
     function MPIX_GPU_query_support, mpilite_mpich_MPIX_GPU_query_support
     function MPIX_Query_cuda_support, mpilite_mpich_no
     function MPIX_Query_hip_support, mpilite_mpich_no

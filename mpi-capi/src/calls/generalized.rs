@@ -63,6 +63,14 @@ fn find(handle: Handle) -> Option<Generalized> {
     found.map(|(_, functions)| *functions)
 }
 
+/// Changes the functions of the request `handle`, if it is a generalized one.
+pub fn alter(handle: Handle, alter: impl FnOnce(&mut Generalized)) {
+    let mut known = KNOWN.lock();
+    if let Some((_, functions)) = known.iter_mut().find(|(known, _)| *known == handle) {
+        alter(functions);
+    }
+}
+
 /// The status of the complete request `handle`, and what the query function returned.
 pub fn query(handle: Handle) -> (engine::Status, Result<()>) {
     let mut status = Status::EMPTY;

@@ -75,13 +75,17 @@ functions! {
     UserFn Large |address| Self(OperatorFn { word, ..OperatorFn::standard(address, true) });
 }
 
-/// Kinds of object as parameters of a function.
-const COMM: u8 = Kind::Comm as u8;
-const DATATYPE: u8 = Kind::Datatype as u8;
+// Kinds of object as parameters of a function.
+/// Communicators.
+pub const COMM: u8 = Kind::Comm as u8;
+/// Datatypes.
+pub const DATATYPE: u8 = Kind::Datatype as u8;
 const SESSION: u8 = Kind::Session as u8;
-const WIN: u8 = Kind::Win as u8;
+/// Windows.
+pub const WIN: u8 = Kind::Win as u8;
 
-const fn kind(number: u8) -> Kind {
+/// The kind with this number.
+pub const fn kind(number: u8) -> Kind {
     match number {
         DATATYPE => Kind::Datatype,
         SESSION => Kind::Session,
@@ -166,7 +170,7 @@ unsafe fn call_delete<const KIND: u8>(function: *const c_void, of: Attributed) -
 
 /// # Safety
 /// `function` is a query function of MPICH's interface.
-unsafe fn call_query(
+pub unsafe fn call_query(
     function: *const c_void,
     extra_state: *mut c_void,
     status: &mut status::Status,

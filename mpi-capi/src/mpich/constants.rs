@@ -196,6 +196,11 @@ pub fn standard_number(numbers: Numbers, number: c_int) -> c_int {
     found.map_or(NONE, |(_, standard)| *standard)
 }
 
+/// Returns true for a number of MPICH's that has a meaning.
+pub fn is_known(numbers: Numbers, number: c_int) -> bool {
+    numbers.iter().any(|(own, _)| *own == number)
+}
+
 /// MPICH's number for one of the standard's.
 #[inline(never)]
 pub fn number_of(numbers: Numbers, number: c_int) -> c_int {

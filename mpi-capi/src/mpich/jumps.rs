@@ -45,6 +45,38 @@ const OTHERS: &[(&str, &str)] = &[
     ("MPIX_Query_cuda_support", "mpilite_mpich_no"),
     ("MPIX_Query_hip_support", "mpilite_mpich_no"),
     ("MPIX_Query_ze_support", "mpilite_mpich_no"),
+    // What MPICH's Fortran library calls.
+    ("MPII_Comm_get_attr", "mpilite_mpich_MPII_Comm_get_attr"),
+    ("MPII_Comm_set_attr", "mpilite_mpich_MPII_Comm_set_attr"),
+    ("MPII_Type_get_attr", "mpilite_mpich_MPII_Type_get_attr"),
+    ("MPII_Type_set_attr", "mpilite_mpich_MPII_Type_set_attr"),
+    ("MPII_Win_get_attr", "mpilite_mpich_MPII_Win_get_attr"),
+    ("MPII_Win_set_attr", "mpilite_mpich_MPII_Win_set_attr"),
+    (
+        "MPII_Keyval_set_proxy",
+        "mpilite_mpich_MPII_Keyval_set_proxy",
+    ),
+    (
+        "MPII_Grequest_set_lang_f77",
+        "mpilite_mpich_MPII_Grequest_set_lang_f77",
+    ),
+    ("MPIX_Comm_agree", "mpilite_mpich_unsupported"),
+    ("MPIX_Comm_failure_ack", "mpilite_mpich_unsupported"),
+    ("MPIX_Comm_failure_get_acked", "mpilite_mpich_unsupported"),
+    ("MPIX_Comm_revoke", "mpilite_mpich_unsupported"),
+    ("MPIX_Comm_shrink", "mpilite_mpich_unsupported"),
+    (
+        "MPIX_Delete_error_class",
+        "mpilite_mpich_MPI_Remove_error_class",
+    ),
+    (
+        "MPIX_Delete_error_code",
+        "mpilite_mpich_MPI_Remove_error_code",
+    ),
+    (
+        "MPIX_Delete_error_string",
+        "mpilite_mpich_MPI_Remove_error_string",
+    ),
 ];
 
 /// Kinds of object whose handles are integers.

@@ -12,6 +12,7 @@ pub mod arrays;
 pub mod callbacks;
 pub mod constants;
 pub mod data;
+pub mod fortran;
 pub mod handles;
 pub mod header;
 pub mod jumps;

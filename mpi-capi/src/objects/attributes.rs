@@ -276,6 +276,11 @@ impl Keyvals {
         }
     }
 
+    /// Changes the functions of a key, if it is one of the program's.
+    pub fn alter(&mut self, key: c_int, alter: impl FnOnce(&mut Keyval)) {
+        self.change(key, |place| alter(&mut place.keyval));
+    }
+
     /// Counts an attribute more.
     fn attach(&mut self, key: c_int) {
         self.change(key, |place| place.uses += 1);
