@@ -59,8 +59,10 @@ MPIR_Dup_fn:
 
     function MPII_Comm_get_attr, mpilite_mpich_MPII_Comm_get_attr
     function MPII_Comm_set_attr, mpilite_mpich_MPII_Comm_set_attr
+    function MPII_Errhandler_set_cxx, mpilite_mpich_no_cxx
     function MPII_Grequest_set_lang_f77, mpilite_mpich_MPII_Grequest_set_lang_f77
     function MPII_Keyval_set_proxy, mpilite_mpich_MPII_Keyval_set_proxy
+    function MPII_Op_set_cxx, mpilite_mpich_no_cxx
     function MPII_Type_get_attr, mpilite_mpich_MPII_Type_get_attr
     function MPII_Type_set_attr, mpilite_mpich_MPII_Type_set_attr
     function MPII_Win_get_attr, mpilite_mpich_MPII_Win_get_attr
