@@ -685,7 +685,7 @@ MPIR_Dup_fn:
     function MPI_Type_create_keyval, mpilite_mpich_MPI_Type_create_keyval
     function MPI_Type_create_resized, mpilite_mpich_MPI_Type_create_resized
     function MPI_Type_create_resized_c, mpilite_mpich_MPI_Type_create_resized_c
-    function MPI_Type_create_struct, mpilite_mpich_MPI_Type_create_struct
+    function MPI_Type_create_struct, mpilite_mpich_structure
     function MPI_Type_create_struct_c, mpilite_mpich_MPI_Type_create_struct_c
     function MPI_Type_create_subarray, mpilite_mpich_MPI_Type_create_subarray
     function MPI_Type_create_subarray_c, mpilite_mpich_MPI_Type_create_subarray_c
@@ -720,7 +720,7 @@ MPIR_Dup_fn:
     function MPI_Type_size, mpilite_mpich_MPI_Type_size
     function MPI_Type_size_c, mpilite_mpich_MPI_Type_size_c
     function MPI_Type_size_x, mpilite_mpich_MPI_Type_size_x
-    function MPI_Type_struct, mpilite_mpich_MPI_Type_create_struct
+    function MPI_Type_struct, mpilite_mpich_structure
     function MPI_Type_toint, mpilite_mpich_itself
     function MPI_Type_ub, mpilite_mpich_MPI_Type_ub
     function MPI_Type_vector, mpilite_mpich_MPI_Type_vector
