@@ -59,8 +59,10 @@ MPIR_Dup_fn:
 
     function MPII_Comm_get_attr, mpilite_mpich_MPII_Comm_get_attr
     function MPII_Comm_set_attr, mpilite_mpich_MPII_Comm_set_attr
+    function MPII_Errhandler_set_cxx, mpilite_mpich_no_cxx
     function MPII_Grequest_set_lang_f77, mpilite_mpich_MPII_Grequest_set_lang_f77
     function MPII_Keyval_set_proxy, mpilite_mpich_MPII_Keyval_set_proxy
+    function MPII_Op_set_cxx, mpilite_mpich_no_cxx
     function MPII_Type_get_attr, mpilite_mpich_MPII_Type_get_attr
     function MPII_Type_set_attr, mpilite_mpich_MPII_Type_set_attr
     function MPII_Win_get_attr, mpilite_mpich_MPII_Win_get_attr
@@ -683,7 +685,7 @@ MPIR_Dup_fn:
     function MPI_Type_create_keyval, mpilite_mpich_MPI_Type_create_keyval
     function MPI_Type_create_resized, mpilite_mpich_MPI_Type_create_resized
     function MPI_Type_create_resized_c, mpilite_mpich_MPI_Type_create_resized_c
-    function MPI_Type_create_struct, mpilite_mpich_MPI_Type_create_struct
+    function MPI_Type_create_struct, mpilite_mpich_structure
     function MPI_Type_create_struct_c, mpilite_mpich_MPI_Type_create_struct_c
     function MPI_Type_create_subarray, mpilite_mpich_MPI_Type_create_subarray
     function MPI_Type_create_subarray_c, mpilite_mpich_MPI_Type_create_subarray_c
@@ -718,7 +720,7 @@ MPIR_Dup_fn:
     function MPI_Type_size, mpilite_mpich_MPI_Type_size
     function MPI_Type_size_c, mpilite_mpich_MPI_Type_size_c
     function MPI_Type_size_x, mpilite_mpich_MPI_Type_size_x
-    function MPI_Type_struct, mpilite_mpich_MPI_Type_create_struct
+    function MPI_Type_struct, mpilite_mpich_structure
     function MPI_Type_toint, mpilite_mpich_itself
     function MPI_Type_ub, mpilite_mpich_MPI_Type_ub
     function MPI_Type_vector, mpilite_mpich_MPI_Type_vector

@@ -83,30 +83,26 @@ unsafe extern "C" fn mpilite_mpich_copy_status(from: *const Status, to: *mut Sta
     abi::MPI_SUCCESS
 }
 
-/// Bounds of a datatype: lower bound and extent, if there is no error.
-fn bounds(datatype: c_int) -> Result<(i64, i64), c_int> {
-    let (mut lower, mut extent) = (0, 0);
-    // SAFETY: both places are there.
-    let code =
-        unsafe { mpilite_mpich_MPI_Type_get_extent(datatype, &raw mut lower, &raw mut extent) };
-    match code {
-        abi::MPI_SUCCESS => Ok((lower, extent)),
-        _ => Err(code),
-    }
-}
-
 macro_rules! removed {
     ($($name:ident |$lower:ident, $extent:ident| $value:expr;)*) => {$(
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name(datatype: c_int, place: *mut i64) -> c_int {
-            match bounds(datatype) {
-                Ok(($lower, $extent)) => {
-                    // SAFETY: the caller passed a place.
-                    unsafe { place.write_unaligned($value) };
-                    abi::MPI_SUCCESS
-                }
-                Err(code) => code,
+            let (mut lower, mut extent) = (0, 0);
+            // Without a place the function of the standard reports that there is none.
+            let (lower_place, extent_place) = match place.is_null() {
+                true => (place, place),
+                false => (&raw mut lower, &raw mut extent),
+            };
+            // SAFETY: both places are there, or null.
+            let code = unsafe {
+                mpilite_mpich_MPI_Type_get_extent(datatype, lower_place, extent_place)
+            };
+            if code == abi::MPI_SUCCESS {
+                let ($lower, $extent) = (lower, extent);
+                // SAFETY: the caller passed a place.
+                unsafe { place.write_unaligned($value) };
             }
+            code
         }
     )*};
 }

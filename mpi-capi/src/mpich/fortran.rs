@@ -1,5 +1,6 @@
-//! What MPICH's Fortran library, `libmpichfort.so.12`, calls beyond the functions of C: attributes
-//! whose values are integers, and functions in Fortran behind keys and generalized requests.
+//! What MPICH's libraries of Fortran and C++, `libmpichfort.so.12` and `libmpichcxx.so.12`, call
+//! beyond the functions of C: attributes whose values are integers, and functions in Fortran behind
+//! keys and generalized requests. Operators and error handlers in C++ are not supported.
 //!
 //! An attribute that a Fortran function has set is not told from one of C: `MPI_Comm_get_attr` of C
 //! gives its value, where MPI 5.0, 19.3.7, asks for the address of a place with the value.
@@ -323,4 +324,19 @@ unsafe extern "C-unwind" fn cancel(state: *const Generalized, is_complete: c_int
 #[unsafe(no_mangle)]
 extern "C" fn mpilite_mpich_unsupported() -> c_int {
     code_of(abi::MPI_ERR_UNSUPPORTED_OPERATION)
+}
+
+unsafe extern "C" {
+    fn mpilite_mpich_MPI_Abort(comm: c_int, code: c_int) -> c_int;
+}
+
+/// Operators and error handlers in C++ get other arguments than those in C: they must not be called
+/// as such. The library of the C++ binding has to find the name when it is loaded.
+#[unsafe(no_mangle)]
+extern "C" fn mpilite_mpich_no_cxx() {
+    let line = "mpi-lite: operators and error handlers of MPICH's C++ binding (MPI::Op, \
+                MPI::Errhandler) are not supported: use the functions of C";
+    eprintln!("{line}");
+    // SAFETY: this is the number of `MPI_COMM_WORLD`.
+    unsafe { mpilite_mpich_MPI_Abort(0x4400_0000, 1) };
 }

@@ -25,7 +25,7 @@ const OTHERS: &[(&str, &str)] = &[
         "mpilite_mpich_MPI_Type_create_hindexed",
     ),
     ("MPI_Type_hvector", "mpilite_mpich_MPI_Type_create_hvector"),
-    ("MPI_Type_struct", "mpilite_mpich_MPI_Type_create_struct"),
+    ("MPI_Type_struct", "mpilite_mpich_structure"),
     ("MPI_Type_extent", "mpilite_mpich_MPI_Type_extent"),
     ("MPI_Type_lb", "mpilite_mpich_MPI_Type_lb"),
     ("MPI_Type_ub", "mpilite_mpich_MPI_Type_ub"),
@@ -60,6 +60,10 @@ const OTHERS: &[(&str, &str)] = &[
         "MPII_Grequest_set_lang_f77",
         "mpilite_mpich_MPII_Grequest_set_lang_f77",
     ),
+    // What MPICH's C++ library calls, beyond the above.
+    ("MPII_Errhandler_set_cxx", "mpilite_mpich_no_cxx"),
+    ("MPII_Op_set_cxx", "mpilite_mpich_no_cxx"),
+    // Names that both libraries ask for.
     ("MPIX_Comm_agree", "mpilite_mpich_unsupported"),
     ("MPIX_Comm_failure_ack", "mpilite_mpich_unsupported"),
     ("MPIX_Comm_failure_get_acked", "mpilite_mpich_unsupported"),
@@ -176,6 +180,7 @@ fn symbol_of(name: &str) -> String {
     let is_conversion = name.ends_with("_toint") || name.ends_with("_fromint");
     match name {
         "MPI_Abi_get_version" => "mpilite_mpich_no_abi".to_owned(),
+        "MPI_Type_create_struct" => "mpilite_mpich_structure".to_owned(),
         "MPI_File_toint" => "mpilite_mpich_file_to_int".to_owned(),
         "MPI_File_fromint" => "mpilite_mpich_file_from_int".to_owned(),
         _ if is_conversion => "mpilite_mpich_itself".to_owned(),

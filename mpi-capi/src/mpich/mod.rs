@@ -16,6 +16,7 @@ pub mod fortran;
 pub mod handles;
 pub mod header;
 pub mod jumps;
+pub mod markers;
 pub mod places;
 pub mod statuses;
 #[cfg(test)]
