@@ -39,7 +39,7 @@ pub fn loaded(who: &str, library: &str) -> String {
     format!(
         "{who} has loaded {library} of {owner} and has not called MPI_Init of mpi-lite: for \
          {owner} each process of this job is rank 0 of 1; start it with the mpirun of {owner}, or \
-         let it use mpi-lite (mpi4py: build it with MPICC=mpicc pip install --no-binary=mpi4py)"
+         let it use mpi-lite (mpi4py: set MPI4PY_LIBMPI to lib/libmpi.so.12 of mpi-lite)"
     )
 }
 
