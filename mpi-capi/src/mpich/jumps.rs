@@ -45,7 +45,11 @@ const OTHERS: &[(&str, &str)] = &[
     ("MPIX_Query_cuda_support", "mpilite_mpich_no"),
     ("MPIX_Query_hip_support", "mpilite_mpich_no"),
     ("MPIX_Query_ze_support", "mpilite_mpich_no"),
-    // What MPICH's Fortran library calls.
+];
+
+/// What MPICH's libraries of Fortran and C++ call, and programs do not.
+const OF_LIBRARIES: &[(&str, &str)] = &[
+    // What that of Fortran calls.
     ("MPII_Comm_get_attr", "mpilite_mpich_MPII_Comm_get_attr"),
     ("MPII_Comm_set_attr", "mpilite_mpich_MPII_Comm_set_attr"),
     ("MPII_Type_get_attr", "mpilite_mpich_MPII_Type_get_attr"),
@@ -60,10 +64,10 @@ const OTHERS: &[(&str, &str)] = &[
         "MPII_Grequest_set_lang_f77",
         "mpilite_mpich_MPII_Grequest_set_lang_f77",
     ),
-    // What MPICH's C++ library calls, beyond the above.
+    // What that of C++ calls, beyond the above.
     ("MPII_Errhandler_set_cxx", "mpilite_mpich_no_cxx"),
     ("MPII_Op_set_cxx", "mpilite_mpich_no_cxx"),
-    // Names that both libraries ask for.
+    // Names that both ask for.
     ("MPIX_Comm_agree", "mpilite_mpich_unsupported"),
     ("MPIX_Comm_failure_ack", "mpilite_mpich_unsupported"),
     ("MPIX_Comm_failure_get_acked", "mpilite_mpich_unsupported"),
@@ -158,7 +162,7 @@ MPIR_Dup_fn:
 
 "#;
 
-/// The names of the functions, each with its symbol.
+/// The names of the functions that programs call, each with its symbol.
 pub fn functions() -> Vec<(String, String)> {
     let entries = CHAPTERS.iter().flat_map(|chapter| chapter.entries());
     let mut functions: Vec<(String, String)> = entries
@@ -169,10 +173,14 @@ pub fn functions() -> Vec<(String, String)> {
         functions.push((format!("MPI_{kind}_c2f"), itself()));
         functions.push((format!("MPI_{kind}_f2c"), itself()));
     }
-    let others = OTHERS.iter();
-    functions.extend(others.map(|(name, symbol)| ((*name).to_owned(), (*symbol).to_owned())));
+    functions.extend(owned(OTHERS));
     functions.sort();
     functions
+}
+
+fn owned(names: &[(&str, &str)]) -> impl Iterator<Item = (String, String)> {
+    let names = names.iter();
+    names.map(|(name, symbol)| ((*name).to_owned(), (*symbol).to_owned()))
 }
 
 /// The symbol that a function of the standard has here.
@@ -191,7 +199,10 @@ fn symbol_of(name: &str) -> String {
 /// The text of `libmpi.S`.
 pub fn source() -> String {
     let mut text = HEAD.to_owned();
-    for (name, symbol) in functions() {
+    let mut all = functions();
+    all.extend(owned(OF_LIBRARIES));
+    all.sort();
+    for (name, symbol) in all {
         writeln!(text, "    function {name}, {symbol}").expect("writing to a string cannot fail");
     }
     text

@@ -89,9 +89,11 @@ static void matched(void)
 {
     static const int rows[][3] = { { MPI_TYPECLASS_INTEGER, 1, 0x2c1 },
                                    { MPI_TYPECLASS_INTEGER, 8, 0x2d9 },
+                                   { MPI_TYPECLASS_REAL, 2, 0x2ca },
                                    { MPI_TYPECLASS_REAL, 4, 0x2d2 },
                                    { MPI_TYPECLASS_REAL, 8, 0x2da },
                                    { MPI_TYPECLASS_REAL, 16, 0x220 },
+                                   { MPI_TYPECLASS_COMPLEX, 4, 0x2d3 },
                                    { MPI_TYPECLASS_COMPLEX, 8, 0x2db },
                                    { MPI_TYPECLASS_COMPLEX, 16, 0x2e3 } };
     MPI_Datatype type;
@@ -103,7 +105,7 @@ static void matched(void)
         check_size(type, rows[i][1]);
     }
     CHECK_INT(class_of(MPI_Type_match_size(MPI_TYPECLASS_REAL, 3, &type)), MPI_ERR_ARG);
-    CHECK_INT(class_of(MPI_Type_match_size(MPI_TYPECLASS_COMPLEX, 4, &type)), MPI_ERR_ARG);
+    CHECK_INT(class_of(MPI_Type_match_size(MPI_TYPECLASS_COMPLEX, 6, &type)), MPI_ERR_ARG);
     CHECK_INT(class_of(MPI_Type_match_size(0, 4, &type)), MPI_ERR_ARG);
 }
 
