@@ -45,6 +45,9 @@ FORTRAN = ("mpifort", "mpif90", "mpif77")
 # What nobody reads who has only the packages.
 LEFT_OUT_DOCUMENTS = ("laboratory", "notebook")
 
+# The pages at the top of the source, to which others lead.
+ROOT_DOCUMENTS = ("ARCHITECTURE.md", "CONTRIBUTING.md", "README.md", "SECURITY.md")
+
 OVERRIDES = f"""\
 # All that it has are jumps into libmpi_abi.so.1.
 mpi-lite: library-not-linked-against-libc [{PRIVATE}/lib/libmpi.so.12]
@@ -223,10 +226,15 @@ def put_documents(tree):
     for path in sorted((CHECKOUT / "docs").rglob("*")):
         place = path.relative_to(CHECKOUT / "docs")
         if path.is_file() and not place.parts[0].startswith(LEFT_OUT_DOCUMENTS):
-            text = path.read_bytes().replace(b"](../README.md", b"](README.md")
+            up = b"../" * len(place.parts)
+            text = path.read_bytes()
+            for name in ROOT_DOCUMENTS:
+                own = up[3:] + name.encode()
+                text = text.replace(b"](" + up + name.encode(), b"](" + own)
             tree.write(f"{DOCUMENTS}/{place}", text)
-    readme = (CHECKOUT / "README.md").read_bytes()
-    tree.write(f"{DOCUMENTS}/README.md", readme.replace(b"](docs/", b"]("))
+    for name in ROOT_DOCUMENTS:
+        text = (CHECKOUT / name).read_bytes().replace(b"](docs/", b"](")
+        tree.write(f"{DOCUMENTS}/{name}", text)
 
 
 def manual_slaves(names):
