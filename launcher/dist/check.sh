@@ -24,7 +24,7 @@ lintian --version >/dev/null 2>&1 || { echo "dist-check: lintian is missing" >&2
 lintian --allow-root --fail-on error --suppress-tags initial-upload-closes-no-bugs "$folder"/*.deb
 echo "dist-check: lintian finds no errors"
 
-tar --extract --gzip --directory="$work" --file="$folder"/mpi-lite-*.tar.gz
+tar -C "$work" -xzf "$folder"/mpi-lite-*.tar.gz
 # No network at all where the system lets us have that; cargo is offline in any case, and has no
 # crates but those of the archive.
 alone=
