@@ -10,8 +10,9 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use mpi_lite_tests::{Job, Running, Scratch, SshServer, build_with, c_source, prefix};
 use rustix::process::Signal;
 
-/// The options of the jobs: a stall is found after 0.6 s.
-const ABORT: [&str; 4] = ["--stall-after", "0.6", "--stall", "abort"];
+/// The options of the jobs: a stall is found after 0.6 s as a rule.
+const ABORT: [&str; 2] = ["--stall", "abort"];
+const STALL_AFTER: &str = "0.6";
 const REPORT: [&str; 4] = ["--stall-after", "0.6", "--stall", "report"];
 const OFF: [&str; 2] = ["--stall", "off"];
 
@@ -62,6 +63,8 @@ struct Deadlock {
     build: Build,
     occasion: Occasion,
     is_over_ssh: bool,
+    /// Seconds.
+    stall_after: &'static str,
 }
 
 impl Deadlock {
@@ -74,11 +77,18 @@ impl Deadlock {
             build: Build::Debug,
             occasion: Occasion::Stall,
             is_over_ssh: false,
+            stall_after: STALL_AFTER,
         }
     }
 
     fn over_ssh_too(mut self) -> Self {
         self.is_over_ssh = true;
+        self
+    }
+
+    /// All threads are to wait by then, however busy the machine is.
+    fn after(mut self, seconds: &'static str) -> Self {
+        self.stall_after = seconds;
         self
     }
 
@@ -134,7 +144,10 @@ impl Deadlock {
     fn check(&self, programs: &Programs, place: &str) -> Result<(), Failed> {
         let job = programs.mpirun(self.ranks, place);
         match self.occasion {
-            Occasion::Stall => self.check_stall(job.args(ABORT).args(self.command(programs))),
+            Occasion::Stall => {
+                let job = job.args(["--stall-after", self.stall_after]).args(ABORT);
+                self.check_stall(job.args(self.command(programs)))
+            }
             Occasion::Asked => self.check_asked(job.args(OFF).args(self.command(programs))),
         }
     }
@@ -356,6 +369,7 @@ fn threads() -> Vec<Deadlock> {
             "rank 0 waits in MPI_Recv for rank 1, tag 1; \
              rank 1 waits in MPI_Recv for rank 0, tag 1: nobody sends",
         )
+        .after("5")
         // More threads wait than a rank describes.
         .line(&["rank 0, thread 1 of 64: MPI_Recv"]),
         Deadlock::new(
