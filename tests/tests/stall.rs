@@ -13,7 +13,7 @@ use rustix::process::Signal;
 /// The options of the jobs: a stall is found after 0.6 s as a rule.
 const ABORT: [&str; 2] = ["--stall", "abort"];
 const STALL_AFTER: &str = "0.6";
-const REPORT: [&str; 4] = ["--stall-after", "0.6", "--stall", "report"];
+const REPORT: [&str; 4] = ["--stall-after", STALL_AFTER, "--stall", "report"];
 const OFF: [&str; 2] = ["--stall", "off"];
 
 /// The exit status of a job that `--stall abort` has ended.

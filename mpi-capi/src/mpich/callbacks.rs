@@ -84,8 +84,13 @@ const SESSION: u8 = Kind::Session as u8;
 /// Windows.
 pub const WIN: u8 = Kind::Win as u8;
 
+/// The object and the key that a function of an attribute is told.
+pub fn told<const KIND: u8>(of: &Attributed) -> (c_int, c_int) {
+    (number_of(kind(KIND), of.object), number(KEYS, of.key))
+}
+
 /// The kind with this number.
-pub const fn kind(number: u8) -> Kind {
+const fn kind(number: u8) -> Kind {
     match number {
         DATATYPE => Kind::Datatype,
         SESSION => Kind::Session,
@@ -152,7 +157,7 @@ unsafe fn call_copy<const KIND: u8>(
     ) -> c_int;
     // SAFETY: the caller says so.
     let function = unsafe { core::mem::transmute::<*const c_void, Function>(function) };
-    let (object, key) = (number_of(kind(KIND), of.object), number(KEYS, of.key));
+    let (object, key) = told::<KIND>(&of);
     // SAFETY: the arguments are those MPI gives to a copy function; the places outlive the call.
     standard_code(unsafe { function(object, key, of.extra_state, of.value, copy.cast(), flag) })
 }
@@ -163,7 +168,7 @@ unsafe fn call_delete<const KIND: u8>(function: *const c_void, of: Attributed) -
     type Function = unsafe extern "C-unwind" fn(c_int, c_int, *mut c_void, *mut c_void) -> c_int;
     // SAFETY: the caller says so.
     let function = unsafe { core::mem::transmute::<*const c_void, Function>(function) };
-    let (object, key) = (number_of(kind(KIND), of.object), number(KEYS, of.key));
+    let (object, key) = told::<KIND>(&of);
     // SAFETY: the arguments are those MPI gives to a delete function.
     standard_code(unsafe { function(object, key, of.value, of.extra_state) })
 }

@@ -13,14 +13,15 @@ use core::ffi::{c_int, c_void};
 
 use parking_lot::Mutex;
 
-use super::callbacks::{COMM, DATATYPE, WIN, call_query, kind};
-use super::constants::{KEYS, code_of, is_known, number_of as number, standard_code, standard_key};
-use super::handles::{number_of, request};
+use super::callbacks::{COMM, DATATYPE, WIN, call_query, told};
+use super::constants::{KEYS, code_of, is_known, standard_code, standard_key};
+use super::handles::request;
 use super::statuses::Status;
 use crate::abi;
 use crate::args::callbacks::{QueryCall, StateCall};
 use crate::callback::{Attributed, CallCopyFn, CallDeleteFn, CopyCall, DeleteCall};
 use crate::calls::generalized::{self, Generalized};
+use crate::global::LIBRARY;
 use crate::handle::Kind;
 use crate::objects::attributes::{KEYVALS, Keyval};
 
@@ -204,7 +205,7 @@ unsafe fn call_copy<const KIND: u8>(
     // SAFETY: the caller says so; it lasts.
     let proxied = unsafe { &*proxied.cast::<Proxied<CopyProxy>>() };
     let function = core::ptr::with_exposed_provenance(proxied.function);
-    let (object, key) = (number_of(kind(KIND), of.object), number(KEYS, of.key));
+    let (object, key) = told::<KIND>(&of);
     // SAFETY: the arguments are those that a proxy gets; the places outlive the call.
     standard_code(unsafe {
         (proxied.proxy)(
@@ -226,7 +227,7 @@ unsafe fn call_delete<const KIND: u8>(proxied: *const c_void, of: Attributed) ->
     // SAFETY: the caller says so; it lasts.
     let proxied = unsafe { &*proxied.cast::<Proxied<DeleteProxy>>() };
     let function = core::ptr::with_exposed_provenance(proxied.function);
-    let (object, key) = (number_of(kind(KIND), of.object), number(KEYS, of.key));
+    let (object, key) = told::<KIND>(&of);
     // SAFETY: the arguments are those that a proxy gets.
     standard_code(unsafe {
         (proxied.proxy)(
@@ -326,17 +327,11 @@ extern "C" fn mpilite_mpich_unsupported() -> c_int {
     code_of(abi::MPI_ERR_UNSUPPORTED_OPERATION)
 }
 
-unsafe extern "C" {
-    fn mpilite_mpich_MPI_Abort(comm: c_int, code: c_int) -> c_int;
-}
-
 /// Operators and error handlers in C++ get other arguments than those in C: they must not be called
 /// as such. The library of the C++ binding has to find the name when it is loaded.
 #[unsafe(no_mangle)]
 extern "C" fn mpilite_mpich_no_cxx() {
     let line = "mpi-lite: operators and error handlers of MPICH's C++ binding (MPI::Op, \
                 MPI::Errhandler) are not supported: use the functions of C";
-    eprintln!("{line}");
-    // SAFETY: this is the number of `MPI_COMM_WORLD`.
-    unsafe { mpilite_mpich_MPI_Abort(0x4400_0000, 1) };
+    LIBRARY.abort(1, line);
 }

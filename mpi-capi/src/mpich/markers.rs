@@ -65,20 +65,15 @@ impl Members {
     /// Makes the structure without the bounds, and of this one with them.
     fn make(&self) -> Result<c_int, c_int> {
         let count = c_int::try_from(self.types.len()).unwrap_or(c_int::MAX);
-        let arrays = (
-            self.lengths.as_ptr(),
-            self.places.as_ptr(),
-            self.types.as_ptr(),
-        );
         let (mut natural, mut made) = (0, 0);
         let (mut lower, mut extent) = (0, 0);
         // SAFETY: the arrays have `count` elements; all places are there.
         unsafe {
             done(mpilite_mpich_MPI_Type_create_struct(
                 count,
-                arrays.0,
-                arrays.1,
-                arrays.2,
+                self.lengths.as_ptr(),
+                self.places.as_ptr(),
+                self.types.as_ptr(),
                 &raw mut natural,
             ))?;
             let resized = done(mpilite_mpich_MPI_Type_get_extent(

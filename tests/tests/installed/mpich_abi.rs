@@ -58,8 +58,10 @@ fn library() -> PathBuf {
     prefix().join("lib/libmpi.so.12")
 }
 
-fn call(program: &str, arguments: &[&str]) -> String {
-    let output = Command::new(program)
+/// What a program prints that ends well.
+pub(crate) fn call(program: impl AsRef<Path>, arguments: &[&str]) -> String {
+    let program = program.as_ref().display().to_string();
+    let output = Command::new(&program)
         .args(arguments)
         .output()
         .unwrap_or_else(|error| panic!("{program} is needed for this test: {error}"));

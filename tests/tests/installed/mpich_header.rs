@@ -8,6 +8,8 @@ use std::process::Command;
 
 use mpi_lite_tests::{Exit, Job, Scratch, build_with, c_source, prefix, programs, tool};
 
+use crate::mpich_abi::call;
+
 /// What differs between binary interfaces, in one program.
 const SOURCE: &str = "tests/c/tools/of_mpich.c";
 
@@ -31,17 +33,6 @@ const PROGRAMS: &[&str] = &[
     "tool_support/variables",
     "topology/graphs",
 ];
-
-fn call(program: impl AsRef<Path>, arguments: &[&str]) -> String {
-    let program = program.as_ref().display().to_string();
-    let output = Command::new(&program)
-        .args(arguments)
-        .output()
-        .unwrap_or_else(|error| panic!("{program} is needed for this test: {error}"));
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{program} {arguments:?}: {said}");
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
 
 /// The libraries of MPI that a program names.
 fn needed(binary: &Path) -> Vec<String> {
