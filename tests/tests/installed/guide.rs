@@ -10,8 +10,9 @@ use mpi_lite_tests::guide::{Page, pages};
 use mpi_lite_tests::{Job, Scratch, SshServer, prefix, source_root, tool};
 
 /// Each page, and the file of the test that runs it.
-const RUN_BY: [(&str, &str); 5] = [
+const RUN_BY: [(&str, &str); 6] = [
     ("first-program.md", "tests/tests/installed/guide.rs"),
+    ("files.md", "tests/tests/installed/guide.rs"),
     ("several-machines.md", "tests/tests/installed/guide.rs"),
     ("slurm.md", "tests/tests/schedulers.rs"),
     ("python.md", "tests/tests/schedulers.rs"),
@@ -57,6 +58,15 @@ fn the_page_of_the_first_program_is_right() {
     symlink(prefix(), home.path().join(".local/mpi-lite")).expect("a link");
     let shell = |script: &Path| Job::new("sh").arg(script).env("HOME", home.path());
     Page::read("first-program.md").run(scratch.path(), shell, "");
+}
+
+#[test]
+fn the_page_of_files_is_right() {
+    let scratch = Scratch::new("guide");
+    let tools = tool("mpirun");
+    let path = path(&[tools.parent().expect("bin")]);
+    let shell = |script: &Path| Job::new("sh").arg(script).env("PATH", &path);
+    Page::read("files.md").run(scratch.path(), shell, "");
 }
 
 #[test]
