@@ -96,10 +96,12 @@ pub enum Callback {
     Cancel,
     /// A callback of events.
     Event,
+    /// A function of a data representation.
+    Conversion,
 }
 
 impl Callback {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Operator,
         Self::ErrorHandler,
         Self::Copy,
@@ -108,6 +110,7 @@ impl Callback {
         Self::Free,
         Self::Cancel,
         Self::Event,
+        Self::Conversion,
     ];
 
     /// What it is called in messages.
@@ -121,6 +124,7 @@ impl Callback {
             Self::Free => "free function",
             Self::Cancel => "cancel function",
             Self::Event => "event callback",
+            Self::Conversion => "conversion function",
         }
     }
 }

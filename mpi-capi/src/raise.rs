@@ -17,7 +17,7 @@ use crate::handle::{Key, Kind};
 use crate::objects::comm::{self, CommObject};
 use crate::objects::errhandler;
 use crate::objects::session::SessionObject;
-use crate::objects::win::{FileObject, WinObject};
+use crate::objects::{file::FileObject, win::WinObject};
 use crate::registry::Registered;
 use crate::symbol::Symbol;
 

@@ -251,6 +251,9 @@ pub enum Cause {
          persistent collectives; make fewer and use them again"
     )]
     NoContext,
+    /// A file, or what was asked of it; the class says of which kind it is.
+    #[error("{1}")]
+    File(Class, Box<str>),
     /// Starting up failed.
     #[error("{0}")]
     Start(Box<str>),
@@ -279,6 +282,21 @@ pub enum Class {
     Truncate,
     ProcAborted,
     NoMem,
+    File,
+    NotSame,
+    Amode,
+    UnsupportedDatarep,
+    UnsupportedOperation,
+    NoSuchFile,
+    FileExists,
+    BadFile,
+    Access,
+    NoSpace,
+    Quota,
+    ReadOnly,
+    FileInUse,
+    Conversion,
+    Io,
     Other,
 }
 
@@ -290,6 +308,7 @@ impl Cause {
             Self::Tag(_) => Class::Tag,
             Self::Count { .. } => Class::Count,
             Self::NoMemory { .. } => Class::NoMem,
+            Self::File(class, _) => *class,
             Self::NullBuffer
             | Self::Overlap(_)
             | Self::BufferFull { .. }

@@ -8,7 +8,8 @@
 //! * L4 `engine`
 //! * L5 `comm`
 //! * L6 `coll`
-//! * L7 `world`
+//! * L7 `io`
+//! * L8 `world`
 
 pub mod boot;
 pub mod clock;
@@ -19,6 +20,7 @@ pub mod data;
 pub mod engine;
 pub mod error;
 pub mod ids;
+pub mod io;
 pub mod memory;
 pub mod node;
 pub mod peers;

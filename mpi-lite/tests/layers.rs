@@ -15,6 +15,7 @@ const LAYERS: &[&[&str]] = &[
     &["engine"],
     &["comm"],
     &["coll"],
+    &["io"],
     &["world", "protocol_page"],
 ];
 

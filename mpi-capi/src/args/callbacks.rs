@@ -6,7 +6,7 @@
 
 use core::ffi::{c_int, c_void};
 
-use crate::abi;
+use crate::abi::{self, Handle};
 use crate::args::numbers::show_address;
 use crate::args::status::Status;
 use crate::callback::{CopyCall, DeleteCall, ErrorFn, OperatorFn};
@@ -140,7 +140,7 @@ functions! {
     /// Cancels a generalized request.
     CancelFn(StateCall): Declarator::pointer("MPI_Grequest_cancel_function");
     /// Returns the extent of a type in a file.
-    ExtentFn(*const c_void): Declarator::pointer("MPI_Datarep_extent_function");
+    ExtentFn(ExtentCall): Declarator::pointer("MPI_Datarep_extent_function");
     /// Called for an event.
     EventFn(*const c_void): Declarator::value("MPI_T_event_cb_function");
     /// Called when a registration is gone.
@@ -159,12 +159,43 @@ fn note_files(call: &Call) {
 pub struct UserFn(pub OperatorFn);
 
 /// Converts between representations of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub struct ConversionFn {
     /// The function.
     pub address: *const c_void,
     /// True if its count argument is an `MPI_Count`.
     pub is_large: bool,
+    /// The word that holds the program's handle of a datatype in its lowest bytes.
+    pub word: fn(Handle) -> usize,
+}
+
+impl ConversionFn {
+    /// A function of the standard's binary interface.
+    pub fn standard(address: *const c_void, is_large: bool) -> Self {
+        Self {
+            address,
+            is_large,
+            word: |datatype| datatype.0,
+        }
+    }
+}
+
+/// The function that tells extents in files, and how a handle lies for it.
+#[derive(Debug, Clone, Copy)]
+pub struct ExtentCall {
+    /// The function.
+    pub address: *const c_void,
+    /// The word that holds the program's handle of a datatype in its lowest bytes.
+    pub word: fn(Handle) -> usize,
+}
+
+impl From<*const c_void> for ExtentCall {
+    fn from(address: *const c_void) -> Self {
+        Self {
+            address,
+            word: |datatype| datatype.0,
+        }
+    }
 }
 
 macro_rules! wide_functions {
@@ -193,12 +224,6 @@ macro_rules! wide_functions {
 wide_functions! {
     UserFn Small "MPI_User_function" |address| Self(OperatorFn::standard(address, false));
     UserFn Large "MPI_User_function_c" |address| Self(OperatorFn::standard(address, true));
-    ConversionFn Small "MPI_Datarep_conversion_function" |address| Self {
-        address,
-        is_large: false,
-    };
-    ConversionFn Large "MPI_Datarep_conversion_function_c" |address| Self {
-        address,
-        is_large: true,
-    };
+    ConversionFn Small "MPI_Datarep_conversion_function" |address| Self::standard(address, false);
+    ConversionFn Large "MPI_Datarep_conversion_function_c" |address| Self::standard(address, true);
 }

@@ -21,12 +21,13 @@ pub use crate::objects::types::Datatype;
 
 use crate::error::{Error, Result};
 use crate::handle::Unusable;
+use crate::objects::file::FileObject;
 use crate::objects::info::InfoObject;
 use crate::objects::recipe::Recipe;
 use crate::objects::reduce;
 use crate::objects::session::SessionObject;
 use crate::objects::types::{self, Made};
-use crate::objects::win::{FileObject, WinObject};
+use crate::objects::win::WinObject;
 use crate::raise::Call;
 use crate::registry::{self, Registered};
 
@@ -400,6 +401,23 @@ impl<W> Read<W> for File {
 }
 
 impl File {
+    /// The file.
+    ///
+    /// # Errors
+    /// `MPI_ERR_FILE` if it is `MPI_FILE_NULL`.
+    pub fn object(&self) -> Result<&FileObject> {
+        let null = || Error::of_handle("fh", Unusable::Null("MPI_FILE_NULL"), abi::MPI_ERR_FILE);
+        self.object.as_deref().ok_or_else(null)
+    }
+
+    /// What the file does.
+    ///
+    /// # Errors
+    /// `MPI_ERR_FILE` if it is `MPI_FILE_NULL`, or is being closed.
+    pub fn lite(&self) -> Result<mpi_lite::io::File> {
+        self.object()?.lite()
+    }
+
     /// The error handler in charge.
     pub fn errhandler(&self) -> &Attached {
         let object = self.object.as_deref();

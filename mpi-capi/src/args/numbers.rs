@@ -115,6 +115,8 @@ integers! {
     Tag: c_int = "int" | c_int = "int", c_int, any;
     /// An address or a distance in bytes.
     Aint: i64 = "MPI_Aint" | i64 = "MPI_Aint", i64, any;
+    /// Where the view of a file begins, in bytes.
+    ViewStart: i64 = "MPI_Offset" | i64 = "MPI_Offset", i64, any;
     /// A place in a file.
     Offset: i64 = "MPI_Offset" | i64 = "MPI_Offset", i64, any;
     /// A count that is large whatever the function's width.

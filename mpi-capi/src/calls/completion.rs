@@ -11,8 +11,8 @@ use crate::abi::{self, Handle};
 use crate::args::{Int, Length, Out, OutInts, OutStatus, OutStatuses, Requests, c_index};
 use crate::calls::generalized;
 use crate::error::{Cause, Error, Result};
-use crate::objects::comm;
 use crate::objects::request::{checked_key, engine, handle_of, key, message_of, real_key, stale};
+use crate::objects::{comm, file};
 
 /// How one operation ended.
 #[derive(Debug)]
@@ -111,8 +111,8 @@ fn result_of(completion: Completion) -> Result<()> {
 
 #[cold]
 fn failed(error: LiteError, context: Option<Context>) -> Error {
-    let comm = context.and_then(comm::of_context);
-    let comm = comm.unwrap_or(abi::MPI_COMM_NULL);
+    let object = |context| comm::of_context(context).or_else(|| file::of_context(context));
+    let comm = context.and_then(object).unwrap_or(abi::MPI_COMM_NULL);
     Cause::Operation { error, comm }.into()
 }
 

@@ -3,6 +3,7 @@
 pub mod attached;
 pub mod completion;
 pub mod external;
+pub mod files;
 pub mod generalized;
 pub mod grids;
 pub mod memory;

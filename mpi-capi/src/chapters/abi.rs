@@ -15,10 +15,11 @@ use crate::handle::{Key, Kind};
 use crate::object::Object;
 use crate::objects::comm::CommObject;
 use crate::objects::errhandler::ErrhandlerObject;
+use crate::objects::file::FileObject;
 use crate::objects::info::InfoObject;
 use crate::objects::session::SessionObject;
 use crate::objects::types::TypeObject;
-use crate::objects::win::{FileObject, WinObject};
+use crate::objects::win::WinObject;
 use crate::registry::Registered;
 
 /// What the program has set for its Fortran compiler. Source: MPI 5.0, chapter 20.

@@ -55,7 +55,6 @@ same! {
     BlockLength;
     BufferSize;
     ConstAddress;
-    ConversionFn;
     Count;
     Counts;
     CvarHandle;
@@ -67,7 +66,6 @@ same! {
     EventFreeFn;
     EventInstance;
     EventRegistration;
-    ExtentFn;
     FileName<'a>;
     Flag;
     Int;
@@ -155,6 +153,7 @@ mapped! {
     Tag(c_int) standard_tag;
     ThreadLevel(c_int) |number| standard_number(THREAD_LEVELS, number);
     TypeClass(c_int) |number| standard_number(TYPE_CLASSES, number);
+    ViewStart(i64) standard_displacement;
     Whence(c_int) |number| standard_number(WHENCES, number);
 }
 
@@ -300,6 +299,17 @@ macro_rules! buffers {
 buffers! {
     RecvPtr *mut c_void;
     SendPtr *const c_void;
+}
+
+/// MPICH's number for a view that begins where the shared file pointer is.
+const DISPLACEMENT_CURRENT: i64 = -54_278_278;
+
+/// The standard's displacement of a view.
+fn standard_displacement(at: i64) -> i64 {
+    match at {
+        DISPLACEMENT_CURRENT => abi::MPI_DISPLACEMENT_CURRENT,
+        at => at,
+    }
 }
 
 /// Files are pointers; the null one is 0.

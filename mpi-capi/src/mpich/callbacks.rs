@@ -65,6 +65,7 @@ functions! { both
     DeleteFn |address| Self(delete(address, call_delete::<COMM>));
     TypeDeleteFn |address| Self(delete(address, call_delete::<DATATYPE>));
     WinDeleteFn |address| Self(delete(address, call_delete::<WIN>));
+    ExtentFn |address| Self(ExtentCall { word, ..address.into() });
     QueryFn |address| Self(QueryCall { call: call_query, ..address.into() });
     FreeFn |address| Self(StateCall { standard_code, ..address.into() });
     CancelFn |address| Self(StateCall { standard_code, ..address.into() });
@@ -73,6 +74,8 @@ functions! { both
 functions! {
     UserFn Small |address| Self(OperatorFn { word, ..OperatorFn::standard(address, false) });
     UserFn Large |address| Self(OperatorFn { word, ..OperatorFn::standard(address, true) });
+    ConversionFn Small |address| Self { word, ..Self::standard(address, false) };
+    ConversionFn Large |address| Self { word, ..Self::standard(address, true) };
 }
 
 // Kinds of object as parameters of a function.

@@ -2,7 +2,9 @@
 
 pub mod attributes;
 pub mod comm;
+pub mod datareps;
 pub mod errhandler;
+pub mod file;
 pub mod group;
 pub mod info;
 pub mod recipe;

@@ -10,7 +10,7 @@ use mpi_lite::memory::{Bytes, Room};
 use crate::abi::{self, Handle};
 use crate::callback::{Callback, OperatorFn, call_program};
 use crate::error::{Error, Result};
-use crate::objects::types::{self, Made, TypeObject};
+use crate::objects::types::Named;
 use crate::registry::{self, registered};
 
 /// The C types of the program's operators. Source: MPI 5.0, 6.9.5.
@@ -72,36 +72,6 @@ pub fn create(function: OperatorFn, commutative: bool) -> Result<Handle> {
     Ok(registry::insert(op))
 }
 
-/// A datatype under a handle, for a function of the program.
-struct Named {
-    handle: Handle,
-    /// The program has freed it since the operation began: it has a handle for this call only.
-    is_lent: bool,
-}
-
-impl Named {
-    fn of(datatype: &Datatype) -> Self {
-        let known = types::handle_of(datatype);
-        let is_lent = known == abi::MPI_DATATYPE_NULL;
-        let handle = match is_lent {
-            true => types::register(Arc::new(Made {
-                lite: datatype.clone(),
-                recipe: None,
-            })),
-            false => known,
-        };
-        Self { handle, is_lent }
-    }
-}
-
-impl Drop for Named {
-    fn drop(&mut self) {
-        if self.is_lent {
-            registry::remove::<TypeObject>(self.handle).ok();
-        }
-    }
-}
-
 /// The function of the program.
 #[derive(Clone, Copy)]
 struct User {
@@ -128,7 +98,7 @@ fn call(user: User, elements: Elements<'_>) {
     } = elements;
     let pointer = core::ptr::with_exposed_provenance::<c_void>(user.address);
     let named = Named::of(datatype);
-    let mut handle = (user.word)(named.handle);
+    let mut handle = (user.word)(named.handle());
     // The function wants the addresses of the elements; the spans begin at their first byte.
     let first = datatype.occupied(count).map_or(0, |(first, _)| first) as isize;
     let incoming = incoming.as_ptr().cast_mut().wrapping_offset(-first);

@@ -243,16 +243,32 @@ pub fn register_once(lite: data::Datatype, recipe: Recipe) -> Handle {
     })
 }
 
+/// Gives a handle to a copy of a datatype that the program made, without its attributes. Returns
+/// that of a predefined one itself.
+///
+/// # Errors
+/// It is no datatype of this library.
+pub fn copy(old: &Datatype) -> Result<Handle> {
+    match old.made() {
+        Some(_) if !old.is_unnamed_predefined() => duplicate_plain(old),
+        _ => Ok(old.handle),
+    }
+}
+
+fn duplicate_plain(old: &Datatype) -> Result<Handle> {
+    let recipe = Recipe::new(abi::MPI_COMBINER_DUP, false).types([old.clone()]);
+    Ok(register(Arc::new(Made {
+        lite: old.lite()?.duplicate()?,
+        recipe: Some(recipe),
+    })))
+}
+
 /// Gives a handle to a copy of a datatype, with copies of its attributes.
 ///
 /// # Errors
 /// What a copy function of an attribute returns.
 pub fn duplicate(old: &Datatype) -> Result<Handle> {
-    let recipe = Recipe::new(abi::MPI_COMBINER_DUP, false).types([old.clone()]);
-    let handle = register(Arc::new(Made {
-        lite: old.lite()?.duplicate()?,
-        recipe: Some(recipe),
-    }));
+    let handle = duplicate_plain(old)?;
     let made = Datatype::of(handle).expect("it was just registered");
     attributes(&made).copy_from(&attributes(old), old.handle)?;
     Ok(handle)
@@ -313,4 +329,41 @@ pub fn attributes(datatype: &Datatype) -> Arc<Attributes> {
     let made = Arc::new(Attributes::new(Kind::Datatype));
     of_basics.push((datatype.handle, Arc::clone(&made)));
     made
+}
+
+/// A datatype under a handle, for a function of the program.
+#[derive(Debug)]
+pub struct Named {
+    handle: Handle,
+    /// The program has freed it since the operation began: it has a handle for this call only.
+    is_lent: bool,
+}
+
+impl Named {
+    /// `datatype` with the handle that the program has, or with one for a while.
+    pub fn of(datatype: &data::Datatype) -> Self {
+        let known = handle_of(datatype);
+        let is_lent = known == abi::MPI_DATATYPE_NULL;
+        let handle = match is_lent {
+            true => register(Arc::new(Made {
+                lite: datatype.clone(),
+                recipe: None,
+            })),
+            false => known,
+        };
+        Self { handle, is_lent }
+    }
+
+    /// The handle.
+    pub fn handle(&self) -> Handle {
+        self.handle
+    }
+}
+
+impl Drop for Named {
+    fn drop(&mut self) {
+        if self.is_lent {
+            registry::remove::<TypeObject>(self.handle).ok();
+        }
+    }
 }

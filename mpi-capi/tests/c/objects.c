@@ -241,7 +241,7 @@ static void not_implemented(void)
     int x;
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     CHECK(is_unsupported(MPI_Win_create(&x, sizeof x, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win)));
-    CHECK(is_unsupported(MPI_File_delete("no", MPI_INFO_NULL)));
+    CHECK(is_unsupported(MPI_Unpublish_name("no", MPI_INFO_NULL, "no")));
     CHECK(is_unsupported(PMPI_Win_free(NULL)));
 }
 

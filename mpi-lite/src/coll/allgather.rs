@@ -57,17 +57,7 @@ impl Collective for Allgather {
     }
 
     fn without_messages(&self, near: &Near<'_>) -> Result<Option<()>> {
-        let Some((meeting, at_site)) = choose::spread_near(near, self.receive.bytes()?) else {
-            return Ok(None);
-        };
-        let places = parts(&self.receive, near.all());
-        self.send.keep(&places[near.here()])?;
-        match meeting {
-            Meeting::All => exchange::allgather_by_all(at_site, &places),
-            Meeting::Last => exchange::allgather_by_last(at_site, Operation::Allgather, &places),
-            Meeting::Pieces => pieces::allgather(at_site, &places),
-        }
-        .map(Some)
+        self.at_site(near, Operation::Allgather)
     }
 
     async fn by_messages<P: Everyone>(&self, peers: &P) -> Result<()> {
@@ -78,6 +68,23 @@ impl Collective for Allgather {
             (Spread::Doubling, Some(nodes)) => Box::pin(by_leaders(peers, nodes, &places)).await,
             (Spread::Doubling, None) => doubling(peers, &places).await,
         }
+    }
+}
+
+impl Allgather {
+    /// Collects the blocks in memory that the processes share, if they do, for an operation `kind`.
+    pub(super) fn at_site(&self, near: &Near<'_>, kind: Operation) -> Result<Option<()>> {
+        let Some((meeting, at_site)) = choose::spread_near(near, self.receive.bytes()?) else {
+            return Ok(None);
+        };
+        let places = parts(&self.receive, near.all());
+        self.send.keep(&places[near.here()])?;
+        match meeting {
+            Meeting::All => exchange::allgather_by_all(at_site, kind, &places),
+            Meeting::Last => exchange::allgather_by_last(at_site, kind, &places),
+            Meeting::Pieces => pieces::allgather(at_site, kind, &places),
+        }
+        .map(Some)
     }
 }
 

@@ -146,6 +146,21 @@ impl Communicator {
         let (call, calls_program) = (self.check(&collective)?, collective.calls_program());
         let collective = Arc::new(collective);
         Ok(self.start_call(call, calls_program, |peers| {
+            Box::pin(async { go_on(collective, peers).await.map(|()| 0) })
+        }))
+    }
+
+    /// Starts an operation that returns a number of bytes, which the status of the request has.
+    ///
+    /// # Errors
+    /// Those of [`Communicator::start`].
+    pub(crate) fn start_moving<C: Collective<Output = u64>>(
+        &self,
+        collective: C,
+    ) -> Result<Request> {
+        let (call, calls_program) = (self.check(&collective)?, collective.calls_program());
+        let collective = Arc::new(collective);
+        Ok(self.start_call(call, calls_program, |peers| {
             Box::pin(go_on(collective, peers))
         }))
     }
@@ -179,7 +194,8 @@ impl Communicator {
         let (call, calls_program) = (self.check(&collective)?, collective.calls_program());
         let collective = Arc::new(collective);
         self.plan_call(call, calls_program, move |peers| {
-            Box::pin(go_on(Arc::clone(&collective), peers))
+            let collective = Arc::clone(&collective);
+            Box::pin(async { go_on(collective, peers).await.map(|()| 0) })
         })
     }
 

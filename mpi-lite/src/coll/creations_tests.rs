@@ -214,7 +214,7 @@ impl Process {
                     .split_among(&peers.participant(), Some(color as u32), key)
                     .await?;
                 made.lock().push((number, part.expect("it has a color")));
-                Ok(())
+                Ok(0)
             })
         })
     }
@@ -227,7 +227,7 @@ impl Process {
             Box::pin(async move {
                 let part = parent.create_among(&peers.participant(), &group).await?;
                 made.lock().extend(part.map(|part| (number, part)));
-                Ok(())
+                Ok(0)
             })
         })
     }

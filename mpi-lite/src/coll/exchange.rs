@@ -13,24 +13,23 @@ use crate::error::Result;
 use crate::node::site::{Epoch, Who};
 
 /// All-gather in which each reads from all others. The own block lies in its place already.
-pub(super) fn allgather_by_all(at_site: AtSite<'_>, places: &[Buffer]) -> Result<()> {
+pub(super) fn allgather_by_all(
+    at_site: AtSite<'_>,
+    kind: Operation,
+    places: &[Buffer],
+) -> Result<()> {
     let own = &places[at_site.site().me()];
     let block = own.bytes()? as usize;
     let fill = |bytes: &mut [u8]| _ = own.pack_into(bytes);
-    look_at_all(
-        at_site,
-        Operation::Allgather,
-        (block, fill),
-        |epoch, rank| {
-            let part = Excerpt {
-                rank,
-                bytes: block,
-                from: 0,
-                len: block,
-            };
-            take_part(epoch, part, &places[rank])
-        },
-    )
+    look_at_all(at_site, kind, (block, fill), |epoch, rank| {
+        let part = Excerpt {
+            rank,
+            bytes: block,
+            from: 0,
+            len: block,
+        };
+        take_part(epoch, part, &places[rank])
+    })
 }
 
 /// All-gather (`kind`) in which the last member to come joins the blocks. They may have any length.

@@ -41,6 +41,7 @@ mod scatter;
 mod shared;
 mod sorting;
 mod tree;
+mod words;
 
 pub use allgather::{Allgather, Allgatherv};
 pub use allreduce::Allreduce;
@@ -55,6 +56,7 @@ pub use reduce::{Reduce, reduce_local};
 pub use reduce_scatter::{ReduceScatter, ReduceScatterBlock};
 pub use scan::{Exscan, Scan};
 pub use scatter::{Scatter, Scatterv};
+pub(crate) use words::tell_all;
 
 #[cfg(all(test, feature = "sim"))]
 mod creations_tests;
@@ -67,4 +69,4 @@ mod shared_tests;
 #[cfg(all(test, feature = "sim"))]
 mod tasks_tests;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

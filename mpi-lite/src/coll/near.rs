@@ -1,6 +1,6 @@
 //! Processes that may do without messages.
 
-use crate::comm::{Communicator, Members};
+use crate::comm::{Communicator, Members, Peers};
 use crate::engine::AtSite;
 
 /// The processes of a communicator in a blocking call, before they use messages.
@@ -17,6 +17,15 @@ impl<'a> Near<'a> {
         Self {
             members: communicator.members(),
             at_site: communicator.at_site(),
+        }
+    }
+
+    /// Those of a step of an operation.
+    pub(super) fn among(peers: &'a impl Peers) -> Self {
+        let (here, all) = (peers.here(), peers.all());
+        Self {
+            members: Members { here, all },
+            at_site: peers.at_site(),
         }
     }
 

@@ -384,11 +384,11 @@ fn swap_slices(
 
 /// All-gather. The own block lies in its place already.
 #[inline(never)]
-pub(super) fn allgather(at_site: AtSite<'_>, places: &[Buffer]) -> Result<()> {
+pub(super) fn allgather(at_site: AtSite<'_>, kind: Operation, places: &[Buffer]) -> Result<()> {
     let own = &places[at_site.site().me()];
     each_part(at_site, own.bytes()? as usize, PIECE_BYTES, |from, len| {
         let fill = |bytes: &mut [u8]| take_out(own, from, bytes);
-        look_at_all(at_site, Operation::Allgather, (len, fill), |epoch, rank| {
+        look_at_all(at_site, kind, (len, fill), |epoch, rank| {
             lay(epoch, (rank, len, 0), (&places[rank], from, len));
             Ok(())
         })

@@ -21,7 +21,7 @@ use crate::config::Settings;
 use crate::data::{Basic, Buffer, Datatype, Op, UserOp};
 use crate::engine::{AtSite, Engine, Lane, Subject, Survey, WaitPolicy};
 use crate::error::{Cause, Result};
-use crate::transport::shm::tests::Dice;
+pub(crate) use crate::transport::shm::tests::Dice;
 use crate::transport::{Link, Links, Loopback, PeerId, Shm, shm};
 
 const SIZES: std::ops::RangeInclusive<usize> = 1..=33;
@@ -362,7 +362,7 @@ fn placements(size: usize) -> Vec<Vec<usize>> {
 const NEAR_SIZES: [usize; 6] = [1, 2, 3, 5, 8, 13];
 
 /// Runs `program` in `size` ranks of a node; checks that no message is left over.
-pub(super) fn on_one_node(
+pub(crate) fn on_one_node(
     size: usize,
     is_oversubscribed: bool,
     program: &(impl Fn(Communicator) + Sync),

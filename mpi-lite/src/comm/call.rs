@@ -36,7 +36,7 @@ macro_rules! operations {
                 match number { $($number => Some(Self::$name),)* _ => None }
             }
 
-            fn name(self) -> &'static str {
+            pub(crate) fn name(self) -> &'static str {
                 match self { $(Self::$name => $text,)* }
             }
         }
@@ -65,6 +65,21 @@ operations! {
     NeighborAlltoall = 20, "MPI_Neighbor_alltoall";
     NeighborAlltoallv = 21, "MPI_Neighbor_alltoallv or MPI_Neighbor_alltoallw";
     Create = 8, "the creation of a communicator";
+    FileOpen = 22, "MPI_File_open";
+    FileClose = 23, "MPI_File_close";
+    FileSetView = 24, "MPI_File_set_view";
+    FileSetSize = 25, "MPI_File_set_size";
+    FilePreallocate = 26, "MPI_File_preallocate";
+    FileSetInfo = 27, "MPI_File_set_info";
+    FileSetAtomicity = 28, "MPI_File_set_atomicity";
+    FileSync = 29, "MPI_File_sync";
+    FileSeekShared = 30, "MPI_File_seek_shared";
+    FileReadAll = 31, "MPI_File_read_all";
+    FileWriteAll = 32, "MPI_File_write_all";
+    FileReadAtAll = 33, "MPI_File_read_at_all";
+    FileWriteAtAll = 34, "MPI_File_write_at_all";
+    FileReadOrdered = 35, "MPI_File_read_ordered";
+    FileWriteOrdered = 36, "MPI_File_write_ordered";
 }
 
 /// An operation with its root, if it has one. All processes must call the same.
@@ -321,6 +336,10 @@ impl fmt::Display for Call {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.operation.name();
         match (self.form, name.strip_prefix("MPI_")) {
+            (Form::Nonblocking, Some(name)) if name.starts_with("File_") => {
+                let name = name.trim_start_matches("File_");
+                write!(f, "MPI_File_i{name}")?;
+            }
             (Form::Nonblocking, Some(name)) => {
                 let (first, rest) = name.split_at(1);
                 write!(f, "MPI_I{}{rest}", first.to_lowercase())?;
@@ -341,7 +360,7 @@ mod tests {
 
     #[test]
     fn a_call_is_known_again_by_its_tag() {
-        for number in 1..=21 {
+        for number in 1..=36 {
             let operation = Operation::of(number).unwrap();
             for call in [
                 Call::of_all(operation),

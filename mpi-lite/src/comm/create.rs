@@ -41,7 +41,7 @@ impl Communicator {
         self.start_call(Call::CREATE, false, |peers| {
             Box::pin(async move {
                 made(parent.dup_beside(peers).await?);
-                Ok(())
+                Ok(0)
             })
         })
     }

@@ -18,6 +18,7 @@ mod point;
 mod probe;
 mod tasks;
 
+use core::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
@@ -261,6 +262,12 @@ impl Communicator {
         let site = self.inner.site.as_ref()?;
         let context = self.inner.context.collective();
         Some(AtSite::new(&self.inner.engine, site, context))
+    }
+
+    /// A number in memory that its members share, if they do: its use is up to them.
+    pub(crate) fn shared_number(&self) -> Option<&AtomicU64> {
+        let site = self.inner.site.as_ref()?;
+        Some(&site.shared_number().0)
     }
 
     /// Which of its members share a node, if they are on several nodes and some do.

@@ -58,6 +58,15 @@ pub trait Peers: Sync {
         None
     }
 
+    /// Makes a call that may block, such as one to the file system: in a blocking call in place, in
+    /// one that goes on beside the program on a thread for that.
+    fn aside<T: Send + 'static>(
+        &self,
+        call: impl FnOnce() -> Result<T> + Send + 'static,
+    ) -> impl Future<Output = Result<T>> + Send {
+        async { call() }
+    }
+
     /// The rank `by` after this one, around.
     fn after(&self, by: usize) -> usize {
         (self.here() + by) % self.all()
@@ -316,6 +325,16 @@ impl Peers for Participant<'_> {
         match (self.driver, &self.part) {
             (Driver::Caller(caller), None) => caller.communicator.at_site(),
             _ => None,
+        }
+    }
+
+    async fn aside<T: Send + 'static>(
+        &self,
+        call: impl FnOnce() -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        match self.driver {
+            Driver::Caller(_) => call(),
+            Driver::Task(task) => task.aside(call).await,
         }
     }
 

@@ -146,6 +146,13 @@ impl TaskPeers {
 
 /// The same as those of `Peers`.
 impl TaskPeers {
+    pub(super) async fn aside<T: Send + 'static>(
+        &self,
+        call: impl FnOnce() -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.submissions.call(call).await
+    }
+
     pub(super) async fn send(&self, to: usize, buffer: &Buffer) -> Result<()> {
         let sent = self.submissions.submit(self.send_plan(to, buffer)?).await;
         sent.and_then(Completion::into_result)

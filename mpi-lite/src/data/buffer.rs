@@ -122,6 +122,12 @@ impl Buffer {
         self.origin
     }
 
+    /// The address, for a function of the program that works on the elements.
+    #[must_use]
+    pub fn address(&self) -> *mut core::ffi::c_void {
+        self.origin.at(0, 1).as_mut_ptr().cast()
+    }
+
     /// `count` elements, the first one `bytes` bytes further on.
     #[must_use]
     pub fn moved(&self, bytes: i64, count: u64) -> Self {

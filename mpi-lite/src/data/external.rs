@@ -8,8 +8,8 @@
 
 use super::basic::{Basic, Machine};
 use super::buffer::Buffer;
-use super::datatype::Datatype;
-use super::layout::{self, Shape};
+use super::datatype::{Block, Datatype, Limits};
+use super::layout::{self, List, Shape};
 use crate::error::Result;
 use crate::memory::{Bytes, Room};
 
@@ -119,6 +119,73 @@ impl Datatype {
             }
         }
     }
+}
+
+/// How a datatype lies where its members have other sizes than in memory: each predefined one takes
+/// the bytes that `size` gives. Displacements that count elements count them still; others stay as
+/// they are.
+///
+/// # Errors
+/// [`Cause::Datatype`](crate::error::Cause::Datatype): it would be too large; those of `size`.
+///
+/// Source: MPI 5.0, 14.5.1 (portable datatypes are scaled).
+pub(crate) fn with_sizes(
+    datatype: &Datatype,
+    size: &dyn Fn(Basic) -> Result<u64>,
+) -> Result<Datatype> {
+    let derived = match datatype {
+        Datatype::Basic(basic) => return Datatype::from(Basic::Byte).contiguous(size(*basic)?),
+        Datatype::Derived(derived) => derived,
+    };
+    let mut ratio = (1, 1);
+    let mut resize = |item: &Datatype| {
+        let sized = with_sizes(item, size)?;
+        ratio = (item.extent(), sized.extent());
+        Ok::<_, crate::error::Error>((sized, ratio))
+    };
+    let shape = match &derived.shape {
+        Shape::Strided {
+            count,
+            stride,
+            blocklength,
+            item,
+        } => {
+            let (item, ratio) = resize(item)?;
+            Shape::Strided {
+                count: *count,
+                stride: scaled(*stride, ratio),
+                blocklength: *blocklength,
+                item,
+            }
+        }
+        Shape::Listed(list) => {
+            let block = |block: &Block| {
+                let (datatype, ratio) = resize(&block.datatype)?;
+                Ok(Block {
+                    displacement: scaled(block.displacement, ratio),
+                    count: block.count,
+                    datatype,
+                })
+            };
+            let blocks = list.blocks().iter().map(block);
+            Shape::Listed(List::new(blocks.collect::<Result<_>>()?))
+        }
+    };
+    let limits = match derived.limits {
+        Limits::Given((lower, upper)) => {
+            Limits::Given((scaled(lower, ratio), scaled(upper, ratio)))
+        }
+        limits => limits,
+    };
+    Datatype::limited(shape, limits)
+}
+
+/// A displacement of so many extents, as many of the other one.
+fn scaled(displacement: i64, (before, after): (i64, i64)) -> i64 {
+    if before == 0 || displacement % before != 0 {
+        return displacement;
+    }
+    (displacement / before).saturating_mul(after)
 }
 
 impl Buffer {
@@ -293,7 +360,6 @@ fn x87_of_quad(quad: u128) -> u128 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::Block;
     use crate::memory::Span;
 
     fn packed(native: &mut [u8], count: u64, datatype: &Datatype) -> Option<Vec<u8>> {

@@ -343,6 +343,14 @@ pub(super) fn stripes(
     walk(item, (0, count), skip, &mut sink)
 }
 
+/// Calls `sink` with the displacement and the bytes of each run of an element, in the order of the
+/// type map, until it returns false. Returns true if it never did.
+pub(crate) fn each_run(item: &Datatype, mut sink: impl FnMut(i64, u64) -> bool) -> bool {
+    stripes(item, 1, 0, |stripe| {
+        stripe.runs().all(|(place, len)| sink(place, len))
+    })
+}
+
 /// The walk behind [`stripes`]: elements `at` a displacement, and how many.
 fn walk<F: FnMut(Stripe<'_>) -> bool>(
     item: &Datatype,

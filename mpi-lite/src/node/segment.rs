@@ -140,6 +140,8 @@ pub(crate) struct MemberSlot {
     pub(crate) at: Count,
     /// The epoch with which the rank has left its last communicator here.
     pub(crate) left: Count,
+    /// At the slot of the first member: a number that all members share, whatever it is for.
+    pub(crate) shared: Count,
 }
 
 /// A number that has its cache line for itself.

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use super::Node;
 use super::line::{get, put};
 use super::segment::{
-    AHEAD, ASLEEP, Area, ExchangeBuffer, MemberSlot, PAYLOAD_BYTES, Payloads, RingSlot,
+    AHEAD, ASLEEP, Area, Count, ExchangeBuffer, MemberSlot, PAYLOAD_BYTES, Payloads, RingSlot,
 };
 use crate::ids::PeerId;
 use crate::memory::Room;
@@ -196,6 +196,11 @@ impl Site {
     #[must_use]
     pub fn most_bytes(&self) -> usize {
         self.members[self.me].payloads.each()
+    }
+
+    /// A number that the members share. Whoever had the place before has left something in it.
+    pub(crate) fn shared_number(&self) -> &Count {
+        &self.members[0].slot.shared
     }
 
     /// Returns true if `peer` is one of the members.

@@ -61,6 +61,11 @@ impl Traffic {
         self.parts.requests.open(Some(context), Area::EMPTY)
     }
 
+    /// Finishes an operation that could not begin.
+    pub fn fail_operation(&mut self, request: Request, error: Error) {
+        self.parts.finish(request, Some(error));
+    }
+
     /// Begins an operation on the port of `context` at a peer: sends a head of at most
     /// [`HEAD_MOST`] bytes, and the body that it announces. `number`
     /// tells it apart from the others of this process that have not ended. The memory must stay as

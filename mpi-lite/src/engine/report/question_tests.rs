@@ -190,7 +190,7 @@ fn a_rank_that_waits_for_the_call_of_a_task_says_so_and_is_not_blocked() {
         calls_program: false,
         purpose: Purpose::Other("the read of a file"),
         submissions,
-        work: Box::pin(async move { its.call(call).await }),
+        work: Box::pin(async move { its.call(call).await.map(|()| 0) }),
     };
     let (request, _) = engine.enter_task(job, None);
     engine.run_tasks();

@@ -41,7 +41,7 @@ enum Stage {
     /// A thread polls it.
     Polled,
     /// It is over, and its request is still to be finished.
-    Ended(Result<()>),
+    Ended(Result<u64>),
 }
 
 struct Task {
@@ -187,8 +187,11 @@ impl Book {
                 let (request, follower) = (task.request, task.follower);
                 task.tell(lane, true);
                 self.tasks.discard(number);
-                lane.requests_mut()
-                    .finish(request, Status::EMPTY, result.err());
+                let status = Status {
+                    bytes: *result.as_ref().unwrap_or(&0),
+                    ..Status::EMPTY
+                };
+                lane.requests_mut().finish(request, status, result.err());
                 if let Some(follower) = follower {
                     self.note_due(follower);
                 }

@@ -16,14 +16,14 @@ impl<T> Outcome<T> {
     pub fn of(
         &self,
         work: impl Future<Output = Result<T>> + Send + 'static,
-    ) -> impl Future<Output = Result<()>> + Send + 'static
+    ) -> impl Future<Output = Result<u64>> + Send + 'static
     where
         T: Send + 'static,
     {
         let outcome = self.clone();
         async move {
             outcome.set(work.await?);
-            Ok(())
+            Ok(0)
         }
     }
 

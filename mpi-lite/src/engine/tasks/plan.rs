@@ -84,8 +84,8 @@ impl Plan {
     }
 }
 
-/// A task's future.
-pub type Work = Pin<Box<dyn Future<Output = Result<()>> + Send>>;
+/// A task's future. The status of its request has the bytes that it returns.
+pub type Work = Pin<Box<dyn Future<Output = Result<u64>> + Send>>;
 
 /// Makes the future of a task that submits its operations here.
 pub type Make = dyn Fn(Submissions) -> Work + Send + Sync;

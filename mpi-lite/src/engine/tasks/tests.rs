@@ -32,6 +32,7 @@ fn job(
     submissions: Submissions,
     work: impl Future<Output = Result<()>> + Send + 'static,
 ) -> Job {
+    let work = async { work.await.map(|()| 0) };
     Job {
         context: Context::WORLD,
         calls_program,
@@ -373,7 +374,8 @@ fn calling<T: Send + 'static>(
     let (submissions, outcome) = (Submissions::default(), Outcome::default());
     let work = {
         let submissions = submissions.clone();
-        outcome.of(async move { submissions.call(call).await })
+        let work = outcome.of(async move { submissions.call(call).await });
+        async { work.await.map(drop) }
     };
     let (request, _) = engine.enter_task(job(false, submissions, work), None);
     engine.run_tasks();

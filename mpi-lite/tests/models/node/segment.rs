@@ -149,6 +149,7 @@ pub(crate) struct MemberSlot {
     pub(crate) given: [Count; AHEAD],
     pub(crate) at: Count,
     pub(crate) left: Count,
+    pub(crate) shared: Count,
 }
 
 /// The models bring nothing that needs one.
@@ -209,6 +210,7 @@ impl Segment {
                 given: from_fn(|_| count(Role::Count)),
                 at: count(Role::Count),
                 left: count(Role::Count),
+                shared: count(Role::Count),
             },
             payloads: Payloads,
             send_buffer: ExchangeBuffer::leak(),
