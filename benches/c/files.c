@@ -28,10 +28,10 @@ enum {
     BLOCKS = 16384,     /* of a rank */
     WORDS = BLOCK / sizeof(uint64_t),
     AT_ONCE = 1024,     /* blocks of the file that are checked at once */
-    MOST_TIMES = 7,
+    MOST_TIMES = 5,
     WARM_UP = 16        /* the part of many calls that warms up */
 };
-#define ENOUGH_S 0.2
+#define ENOUGH_S 0.1
 #define KIB_OF_MIB 1024.0
 
 /* Where the blocks of a rank are in the file. */
@@ -266,8 +266,8 @@ static long wrong_in_file(const struct row *row)
     return wrong;
 }
 
-/* Rank 0 says so if any rank had this error; answers whether one had. It is about all rows if `name`
- * is not there. */
+/* Rank 0 says so if any rank had this error; answers whether one had. Without `name` the error is
+ * about all rows. */
 static int is_refused(const char *name, int error)
 {
     char text[MPI_MAX_ERROR_STRING];

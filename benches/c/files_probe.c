@@ -1,9 +1,9 @@
 /* What files cost without MPI: files_probe PATH [ROW...]
  *
- * Four processes write to the file PATH, which is deleted at the end, what the ranks of files.c write:
- * each its 16 MiB by one call ("contiguous"), or in blocks of 1 KiB, by turns with the others
- * ("calls"). Prints "ROW: MILLISECONDS", from the word to the first process until the last one is
- * ready, and checks once what was written.
+ * Four processes write what the ranks of files.c write: each its 16 MiB by one call ("contiguous"),
+ * or in blocks of 1 KiB, by turns with the others ("calls"). Prints "ROW: MILLISECONDS", from the
+ * word to the first process until the last one is ready; checks once what was written; deletes the
+ * file at the end.
  */
 #include "probe.h"
 
@@ -11,7 +11,7 @@
 
 enum { PROCESSES = 4, BLOCK = 1024, BLOCKS = 16384, BYTES = BLOCK * BLOCKS, MOST_TIMES = 7 };
 
-/* The end of a process: which one it is, and the word that it waits for. */
+/* Which process this is, the pipes by which each gets its word, and that of the answers. */
 static int number, file, words[PROCESSES][2], answers[2];
 static char *buffer;
 static int is_by_turns;

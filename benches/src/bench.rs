@@ -224,8 +224,8 @@ impl Bench {
         self.judge(who, program, outcome)
     }
 
-    /// What the program printed, however it ended, and how it ended. As with [`Bench::run`], who was
-    /// too slow is not measured again.
+    /// What the program printed, however it ended, and how it ended. As with [`Bench::run`], who
+    /// was too slow is not measured again.
     ///
     /// # Errors
     /// Beside what was printed: why that may not be all.

@@ -23,14 +23,14 @@ const NO_MPI: &str = "no MPI";
 type Row = (&'static str, &'static str);
 
 const ROWS: [Row; 10] = [
-    ("contiguous", "write_at_all, 16 MiB a rank"),
+    ("contiguous", "contiguous, 16 MiB a rank: write_at_all"),
     (
         "write_at_all",
-        "1 KiB by turns in a view, 64 MiB: write_at_all",
+        "interleaved, 16384 times 1 KiB a rank: write_at_all",
     ),
-    ("read_at_all", "the same: read_at_all"),
-    ("write_at", "the same: write_at, one call a rank"),
-    ("read_at", "the same: read_at, one call a rank"),
+    ("read_at_all", "interleaved: read_at_all"),
+    ("write_at", "interleaved: write_at, one call a rank"),
+    ("read_at", "interleaved: read_at, one call a rank"),
     (CALLS, "write_at of 1 KiB, 16384 calls a rank"),
     ("write_shared", "write_shared of 1 KiB, 256 calls a rank"),
     ("write_ordered", "write_ordered of 1 KiB, 64 calls a rank"),
@@ -41,7 +41,10 @@ const ROWS: [Row; 10] = [
     ("open_close", "open and close"),
 ];
 /// How much the memory of a rank grew by the collective write in the view.
-const MEMORY: Row = ("memory", "memory that write_at_all in the view takes, MiB");
+const MEMORY: Row = (
+    "memory",
+    "memory that the interleaved write_at_all takes, MiB",
+);
 /// In memory the time of so many calls tells no more than on a disk's file system.
 const CALLS: &str = "calls";
 /// What is written without MPI, too.
