@@ -299,6 +299,7 @@ static int is_wrong(const struct row *row)
     if (rank == 0) {
         printf("%s: wrong: block %ld\n", row->name, most);
         fflush(stdout);
+        fprintf(stderr, "files: %s: block %ld is wrong\n", row->name, most);
     }
     return 1;
 }
@@ -413,8 +414,10 @@ static int open_and_fill(int is_row)
         error = write_at_all(1);
     mib += peak_mib();
     MPI_Allreduce(&mib, &most, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-    if (is_row && !is_refused(name, error) && rank == 0)
+    if (is_row && !is_refused(name, error) && rank == 0) {
         printf("%s: %.2f\n", name, most);
+        fflush(stdout);
+    }
     return 1;
 }
 
