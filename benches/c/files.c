@@ -433,19 +433,19 @@ static int is_wanted(const char *name, int argc, char **argv)
 
 static void measure_all(int argc, char **argv)
 {
-    int i, is_open = open_and_fill(is_wanted("memory", argc, argv));
+    int i;
 
+    if (!open_and_fill(is_wanted("memory", argc, argv)))
+        return;
     plain = open(path, O_RDWR | O_CREAT, 0666);
     if (plain < 0)
         fail("the file cannot be opened without MPI either");
-    for (i = 0; i < ROWS && is_open; i++)
+    for (i = 0; i < ROWS; i++)
         if (is_wanted(rows[i].name, argc, argv))
             measure_row(&rows[i]);
-    if (is_open) {
-        MPI_File_close(&file);
-        if (is_wanted(open_close.name, argc, argv))
-            measure(&open_close);
-    }
+    MPI_File_close(&file);
+    if (is_wanted(open_close.name, argc, argv))
+        measure(&open_close);
     close(plain);
 }
 
