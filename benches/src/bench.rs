@@ -219,14 +219,38 @@ impl Bench {
     /// # Errors
     /// Why it printed nothing; a line on standard error says so, too.
     pub fn run(&self, who: &Contender, program: &Program) -> Result<String, Missing> {
+        self.check(who, program)?;
+        let outcome = self.job(who, program).run();
+        self.judge(who, program, outcome)
+    }
+
+    /// What the program printed, however it ended, and how it ended. As with [`Bench::run`], who
+    /// was too slow is not measured again.
+    ///
+    /// # Errors
+    /// Beside what was printed: why that may not be all.
+    pub fn run_and_keep(
+        &self,
+        who: &Contender,
+        program: &Program,
+    ) -> (String, Result<(), Missing>) {
+        if let Err(why) = self.check(who, program) {
+            return (String::new(), Err(why));
+        }
+        let outcome = self.job(who, program).run();
+        let printed = outcome.stdout.clone();
+        (printed, self.judge(who, program, outcome).map(drop))
+    }
+
+    /// Whether it can be measured at all.
+    fn check(&self, who: &Contender, program: &Program) -> Result<(), Missing> {
         if !who.is_installed {
             return Err(Missing::NotInstalled);
         }
         if self.too_slow.borrow().contains(&key(who, program)) {
             return Err(Missing::TooSlow(program.limit));
         }
-        let outcome = self.job(who, program).run();
-        self.judge(who, program, outcome)
+        Ok(())
     }
 
     /// What the program printed, and whether it was stopped because it was too slow. Nothing if it

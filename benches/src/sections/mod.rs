@@ -129,6 +129,11 @@ const SECTIONS: &[Section] = &[
         about: "message rate of ranks whose threads all call MPI",
         measure: Measure::Node(node::threads),
     },
+    Section {
+        name: "files",
+        about: "ranks that write and read a file together, on a disk's file system and in memory",
+        measure: Measure::Node(node::files),
+    },
 ];
 
 /// A section, on one network if it is about networks.

@@ -168,6 +168,16 @@ fn probes_print_a_figure_for_each_size() {
 }
 
 #[test]
+fn files_without_mpi_are_timed_and_gone_at_the_end() {
+    let scratch = Scratch::new("benches-files-probe");
+    let file = scratch.path().join("file");
+    let job = Job::new(build("files_probe", &scratch)).arg(&file);
+    let outcome = job.run().expect_code(0).expect_stdout("contiguous: ");
+    drop(outcome.expect_stdout("calls: "));
+    assert!(!file.exists());
+}
+
+#[test]
 fn programs_for_one_machine_print_each_figure_behind_its_name() {
     let scratch = Scratch::new("benches-node");
     for (name, ranks, words, expected) in ON_ONE_MACHINE {

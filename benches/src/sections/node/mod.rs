@@ -4,6 +4,7 @@
 mod busy;
 mod collectives;
 mod depth;
+mod files;
 mod flood;
 mod idle;
 mod nearness;
@@ -17,6 +18,7 @@ mod ways;
 pub(super) use busy::run as busy;
 pub(super) use collectives::{over_network, run as collectives};
 pub(super) use depth::run as depth;
+pub(super) use files::run as files;
 pub(super) use flood::run as flood;
 pub(super) use idle::run as idle;
 pub(super) use oversubscribed::run as oversubscribed;
