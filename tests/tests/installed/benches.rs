@@ -178,6 +178,36 @@ fn files_without_mpi_are_timed_and_gone_at_the_end() {
 }
 
 #[test]
+fn every_row_of_files_has_a_figure_and_right_data() {
+    let scratch = Scratch::new("benches-files");
+    let file = scratch.path().join("file");
+    let job = Job::mpirun(3).arg(build("files", &scratch)).arg(&file);
+    let mut outcome = job.run().expect_code(0);
+    for row in [
+        "memory",
+        "contiguous",
+        "write_at_all",
+        "read_at_all",
+        "write_at",
+        "read_at",
+        "calls",
+        "write_shared",
+        "write_ordered",
+        "atomic",
+        "open_close",
+    ] {
+        outcome = outcome.expect_stdout(&format!("{row}: "));
+    }
+    let is_figure = |line: &str| {
+        let figure = line.split_once(": ").map(|(_, figure)| figure);
+        figure.is_some_and(|figure| figure.parse::<f64>().is_ok())
+    };
+    let report = outcome.report();
+    assert!(outcome.stdout.lines().all(is_figure), "{report}");
+    assert!(!file.exists());
+}
+
+#[test]
 fn programs_for_one_machine_print_each_figure_behind_its_name() {
     let scratch = Scratch::new("benches-node");
     for (name, ranks, words, expected) in ON_ONE_MACHINE {
