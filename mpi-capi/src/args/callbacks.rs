@@ -140,7 +140,7 @@ functions! {
     /// Cancels a generalized request.
     CancelFn(StateCall): Declarator::pointer("MPI_Grequest_cancel_function");
     /// Returns the extent of a type in a file.
-    ExtentFn(ExtentCall): Declarator::pointer("MPI_Datarep_extent_function");
+    ExtentFn(ExtentCall): Declarator::pointer("MPI_Datarep_extent_function"), note_files;
     /// Called for an event.
     EventFn(*const c_void): Declarator::value("MPI_T_event_cb_function");
     /// Called when a registration is gone.

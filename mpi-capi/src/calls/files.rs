@@ -100,12 +100,20 @@ pub fn at(offset: Offset) -> Result<Pointer> {
     etypes(offset).map(Pointer::Explicit)
 }
 
-/// An access to data.
-pub fn access(direction: Direction, place: Pointer, memory: Buffer) -> Access {
+/// An access that reads into `memory`.
+pub fn read(pointer: Pointer, memory: Buffer) -> Access {
     Access {
-        direction,
-        place,
+        direction: Direction::Read,
+        pointer,
         memory,
+    }
+}
+
+/// An access that writes `memory`.
+pub fn write(pointer: Pointer, memory: Buffer) -> Access {
+    Access {
+        direction: Direction::Write,
+        ..read(pointer, memory)
     }
 }
 

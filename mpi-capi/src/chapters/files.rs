@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use mpi_lite::data::Buffer;
-use mpi_lite::io::{self, Direction, Pointer};
+use mpi_lite::io::{self, Pointer};
 
 use crate::abi;
 use crate::args::*;
@@ -96,7 +96,7 @@ mpi! {
     fn MPI_File_iread | MPI_File_iread_c(
         fh: File, buf: RecvPtr, count: Count, datatype: Datatype, request: Out<Request>
     ) {
-        let access = files::access(Direction::Read, Pointer::Individual, buf.all(count, &datatype)?);
+        let access = files::read(Pointer::Individual, buf.all(count, &datatype)?);
         request.set(handle_of(fh.lite()?.start(&access)?))
     }
 
@@ -104,7 +104,7 @@ mpi! {
     fn MPI_File_iread_all | MPI_File_iread_all_c(
         fh: File, buf: RecvPtr, count: Count, datatype: Datatype, request: Out<Request>
     ) {
-        let access = files::access(Direction::Read, Pointer::Individual, buf.all(count, &datatype)?);
+        let access = files::read(Pointer::Individual, buf.all(count, &datatype)?);
         request.set(handle_of(fh.lite()?.start_all(&access)?))
     }
 
@@ -113,7 +113,7 @@ mpi! {
         fh: File, offset: Offset, buf: RecvPtr, count: Count, datatype: Datatype,
         request: Out<Request>
     ) {
-        let access = files::access(Direction::Read, at(offset)?, buf.all(count, &datatype)?);
+        let access = files::read(at(offset)?, buf.all(count, &datatype)?);
         request.set(handle_of(fh.lite()?.start(&access)?))
     }
 
@@ -122,7 +122,7 @@ mpi! {
         fh: File, offset: Offset, buf: RecvPtr, count: Count, datatype: Datatype,
         request: Out<Request>
     ) {
-        let access = files::access(Direction::Read, at(offset)?, buf.all(count, &datatype)?);
+        let access = files::read(at(offset)?, buf.all(count, &datatype)?);
         request.set(handle_of(fh.lite()?.start_all(&access)?))
     }
 
@@ -130,7 +130,7 @@ mpi! {
     fn MPI_File_iread_shared | MPI_File_iread_shared_c(
         fh: File, buf: RecvPtr, count: Count, datatype: Datatype, request: Out<Request>
     ) {
-        let access = files::access(Direction::Read, Pointer::Shared, buf.all(count, &datatype)?);
+        let access = files::read(Pointer::Shared, buf.all(count, &datatype)?);
         request.set(handle_of(fh.lite()?.start(&access)?))
     }
 
@@ -138,7 +138,7 @@ mpi! {
     fn MPI_File_iwrite | MPI_File_iwrite_c(
         fh: File, buf: SendPtr, count: Count, datatype: Datatype, request: Out<Request>
     ) {
-        let access = files::access(Direction::Write, Pointer::Individual, buf.all(count, &datatype)?);
+        let access = files::write(Pointer::Individual, buf.all(count, &datatype)?);
         request.set(handle_of(fh.lite()?.start(&access)?))
     }
 
@@ -146,7 +146,7 @@ mpi! {
     fn MPI_File_iwrite_all | MPI_File_iwrite_all_c(
         fh: File, buf: SendPtr, count: Count, datatype: Datatype, request: Out<Request>
     ) {
-        let access = files::access(Direction::Write, Pointer::Individual, buf.all(count, &datatype)?);
+        let access = files::write(Pointer::Individual, buf.all(count, &datatype)?);
         request.set(handle_of(fh.lite()?.start_all(&access)?))
     }
 
@@ -155,7 +155,7 @@ mpi! {
         fh: File, offset: Offset, buf: SendPtr, count: Count, datatype: Datatype,
         request: Out<Request>
     ) {
-        let access = files::access(Direction::Write, at(offset)?, buf.all(count, &datatype)?);
+        let access = files::write(at(offset)?, buf.all(count, &datatype)?);
         request.set(handle_of(fh.lite()?.start(&access)?))
     }
 
@@ -164,7 +164,7 @@ mpi! {
         fh: File, offset: Offset, buf: SendPtr, count: Count, datatype: Datatype,
         request: Out<Request>
     ) {
-        let access = files::access(Direction::Write, at(offset)?, buf.all(count, &datatype)?);
+        let access = files::write(at(offset)?, buf.all(count, &datatype)?);
         request.set(handle_of(fh.lite()?.start_all(&access)?))
     }
 
@@ -172,7 +172,7 @@ mpi! {
     fn MPI_File_iwrite_shared | MPI_File_iwrite_shared_c(
         fh: File, buf: SendPtr, count: Count, datatype: Datatype, request: Out<Request>
     ) {
-        let access = files::access(Direction::Write, Pointer::Shared, buf.all(count, &datatype)?);
+        let access = files::write(Pointer::Shared, buf.all(count, &datatype)?);
         request.set(handle_of(fh.lite()?.start(&access)?))
     }
 
@@ -192,7 +192,7 @@ mpi! {
     fn MPI_File_read | MPI_File_read_c(
         fh: File, buf: RecvPtr, count: Count, datatype: Datatype, status: OutStatus
     ) {
-        let access = files::access(Direction::Read, Pointer::Individual, buf.all(count, &datatype)?);
+        let access = files::read(Pointer::Individual, buf.all(count, &datatype)?);
         done(fh.lite()?.access(&access)?, status)
     }
 
@@ -200,7 +200,7 @@ mpi! {
     fn MPI_File_read_all | MPI_File_read_all_c(
         fh: File, buf: RecvPtr, count: Count, datatype: Datatype, status: OutStatus
     ) {
-        let access = files::access(Direction::Read, Pointer::Individual, buf.all(count, &datatype)?);
+        let access = files::read(Pointer::Individual, buf.all(count, &datatype)?);
         done(fh.lite()?.access_all(&access)?, status)
     }
 
@@ -208,14 +208,14 @@ mpi! {
     fn MPI_File_read_all_begin | MPI_File_read_all_begin_c(
         fh: File, buf: RecvPtr, count: Count, datatype: Datatype
     ) {
-        let access = files::access(Direction::Read, Pointer::Individual, buf.all(count, &datatype)?);
+        let access = files::read(Pointer::Individual, buf.all(count, &datatype)?);
         Ok(fh.lite()?.begin(&access)?)
     }
 
     /// Ends to read where the individual file pointer is. Collective. MPI 5.0, 14.4.5.
     fn MPI_File_read_all_end(fh: File, buf: RecvPtr, status: OutStatus) {
         let _ = buf;
-        let access = files::access(Direction::Read, Pointer::Individual, Buffer::nothing());
+        let access = files::read(Pointer::Individual, Buffer::nothing());
         done(fh.lite()?.end_split(&access)?, status)
     }
 
@@ -224,7 +224,7 @@ mpi! {
         fh: File, offset: Offset, buf: RecvPtr, count: Count, datatype: Datatype,
         status: OutStatus
     ) {
-        let access = files::access(Direction::Read, at(offset)?, buf.all(count, &datatype)?);
+        let access = files::read(at(offset)?, buf.all(count, &datatype)?);
         done(fh.lite()?.access(&access)?, status)
     }
 
@@ -233,7 +233,7 @@ mpi! {
         fh: File, offset: Offset, buf: RecvPtr, count: Count, datatype: Datatype,
         status: OutStatus
     ) {
-        let access = files::access(Direction::Read, at(offset)?, buf.all(count, &datatype)?);
+        let access = files::read(at(offset)?, buf.all(count, &datatype)?);
         done(fh.lite()?.access_all(&access)?, status)
     }
 
@@ -241,14 +241,14 @@ mpi! {
     fn MPI_File_read_at_all_begin | MPI_File_read_at_all_begin_c(
         fh: File, offset: Offset, buf: RecvPtr, count: Count, datatype: Datatype
     ) {
-        let access = files::access(Direction::Read, at(offset)?, buf.all(count, &datatype)?);
+        let access = files::read(at(offset)?, buf.all(count, &datatype)?);
         Ok(fh.lite()?.begin(&access)?)
     }
 
     /// Ends to read at an etype of the view. Collective. MPI 5.0, 14.4.5.
     fn MPI_File_read_at_all_end(fh: File, buf: RecvPtr, status: OutStatus) {
         let _ = buf;
-        let access = files::access(Direction::Read, Pointer::Explicit(0), Buffer::nothing());
+        let access = files::read(Pointer::Explicit(0), Buffer::nothing());
         done(fh.lite()?.end_split(&access)?, status)
     }
 
@@ -256,7 +256,7 @@ mpi! {
     fn MPI_File_read_ordered | MPI_File_read_ordered_c(
         fh: File, buf: RecvPtr, count: Count, datatype: Datatype, status: OutStatus
     ) {
-        let access = files::access(Direction::Read, Pointer::Shared, buf.all(count, &datatype)?);
+        let access = files::read(Pointer::Shared, buf.all(count, &datatype)?);
         done(fh.lite()?.access_all(&access)?, status)
     }
 
@@ -264,14 +264,14 @@ mpi! {
     fn MPI_File_read_ordered_begin | MPI_File_read_ordered_begin_c(
         fh: File, buf: RecvPtr, count: Count, datatype: Datatype
     ) {
-        let access = files::access(Direction::Read, Pointer::Shared, buf.all(count, &datatype)?);
+        let access = files::read(Pointer::Shared, buf.all(count, &datatype)?);
         Ok(fh.lite()?.begin(&access)?)
     }
 
     /// Ends to read in the order of ranks. Collective. MPI 5.0, 14.4.5.
     fn MPI_File_read_ordered_end(fh: File, buf: RecvPtr, status: OutStatus) {
         let _ = buf;
-        let access = files::access(Direction::Read, Pointer::Shared, Buffer::nothing());
+        let access = files::read(Pointer::Shared, Buffer::nothing());
         done(fh.lite()?.end_split(&access)?, status)
     }
 
@@ -279,7 +279,7 @@ mpi! {
     fn MPI_File_read_shared | MPI_File_read_shared_c(
         fh: File, buf: RecvPtr, count: Count, datatype: Datatype, status: OutStatus
     ) {
-        let access = files::access(Direction::Read, Pointer::Shared, buf.all(count, &datatype)?);
+        let access = files::read(Pointer::Shared, buf.all(count, &datatype)?);
         done(fh.lite()?.access(&access)?, status)
     }
 
@@ -324,7 +324,7 @@ mpi! {
     fn MPI_File_write | MPI_File_write_c(
         fh: File, buf: SendPtr, count: Count, datatype: Datatype, status: OutStatus
     ) {
-        let access = files::access(Direction::Write, Pointer::Individual, buf.all(count, &datatype)?);
+        let access = files::write(Pointer::Individual, buf.all(count, &datatype)?);
         done(fh.lite()?.access(&access)?, status)
     }
 
@@ -332,7 +332,7 @@ mpi! {
     fn MPI_File_write_all | MPI_File_write_all_c(
         fh: File, buf: SendPtr, count: Count, datatype: Datatype, status: OutStatus
     ) {
-        let access = files::access(Direction::Write, Pointer::Individual, buf.all(count, &datatype)?);
+        let access = files::write(Pointer::Individual, buf.all(count, &datatype)?);
         done(fh.lite()?.access_all(&access)?, status)
     }
 
@@ -340,14 +340,14 @@ mpi! {
     fn MPI_File_write_all_begin | MPI_File_write_all_begin_c(
         fh: File, buf: SendPtr, count: Count, datatype: Datatype
     ) {
-        let access = files::access(Direction::Write, Pointer::Individual, buf.all(count, &datatype)?);
+        let access = files::write(Pointer::Individual, buf.all(count, &datatype)?);
         Ok(fh.lite()?.begin(&access)?)
     }
 
     /// Ends to write where the individual file pointer is. Collective. MPI 5.0, 14.4.5.
     fn MPI_File_write_all_end(fh: File, buf: SendPtr, status: OutStatus) {
         let _ = buf;
-        let access = files::access(Direction::Write, Pointer::Individual, Buffer::nothing());
+        let access = files::write(Pointer::Individual, Buffer::nothing());
         done(fh.lite()?.end_split(&access)?, status)
     }
 
@@ -356,7 +356,7 @@ mpi! {
         fh: File, offset: Offset, buf: SendPtr, count: Count, datatype: Datatype,
         status: OutStatus
     ) {
-        let access = files::access(Direction::Write, at(offset)?, buf.all(count, &datatype)?);
+        let access = files::write(at(offset)?, buf.all(count, &datatype)?);
         done(fh.lite()?.access(&access)?, status)
     }
 
@@ -365,7 +365,7 @@ mpi! {
         fh: File, offset: Offset, buf: SendPtr, count: Count, datatype: Datatype,
         status: OutStatus
     ) {
-        let access = files::access(Direction::Write, at(offset)?, buf.all(count, &datatype)?);
+        let access = files::write(at(offset)?, buf.all(count, &datatype)?);
         done(fh.lite()?.access_all(&access)?, status)
     }
 
@@ -373,14 +373,14 @@ mpi! {
     fn MPI_File_write_at_all_begin | MPI_File_write_at_all_begin_c(
         fh: File, offset: Offset, buf: SendPtr, count: Count, datatype: Datatype
     ) {
-        let access = files::access(Direction::Write, at(offset)?, buf.all(count, &datatype)?);
+        let access = files::write(at(offset)?, buf.all(count, &datatype)?);
         Ok(fh.lite()?.begin(&access)?)
     }
 
     /// Ends to write at an etype of the view. Collective. MPI 5.0, 14.4.5.
     fn MPI_File_write_at_all_end(fh: File, buf: SendPtr, status: OutStatus) {
         let _ = buf;
-        let access = files::access(Direction::Write, Pointer::Explicit(0), Buffer::nothing());
+        let access = files::write(Pointer::Explicit(0), Buffer::nothing());
         done(fh.lite()?.end_split(&access)?, status)
     }
 
@@ -388,7 +388,7 @@ mpi! {
     fn MPI_File_write_ordered | MPI_File_write_ordered_c(
         fh: File, buf: SendPtr, count: Count, datatype: Datatype, status: OutStatus
     ) {
-        let access = files::access(Direction::Write, Pointer::Shared, buf.all(count, &datatype)?);
+        let access = files::write(Pointer::Shared, buf.all(count, &datatype)?);
         done(fh.lite()?.access_all(&access)?, status)
     }
 
@@ -396,14 +396,14 @@ mpi! {
     fn MPI_File_write_ordered_begin | MPI_File_write_ordered_begin_c(
         fh: File, buf: SendPtr, count: Count, datatype: Datatype
     ) {
-        let access = files::access(Direction::Write, Pointer::Shared, buf.all(count, &datatype)?);
+        let access = files::write(Pointer::Shared, buf.all(count, &datatype)?);
         Ok(fh.lite()?.begin(&access)?)
     }
 
     /// Ends to write in the order of ranks. Collective. MPI 5.0, 14.4.5.
     fn MPI_File_write_ordered_end(fh: File, buf: SendPtr, status: OutStatus) {
         let _ = buf;
-        let access = files::access(Direction::Write, Pointer::Shared, Buffer::nothing());
+        let access = files::write(Pointer::Shared, Buffer::nothing());
         done(fh.lite()?.end_split(&access)?, status)
     }
 
@@ -411,7 +411,7 @@ mpi! {
     fn MPI_File_write_shared | MPI_File_write_shared_c(
         fh: File, buf: SendPtr, count: Count, datatype: Datatype, status: OutStatus
     ) {
-        let access = files::access(Direction::Write, Pointer::Shared, buf.all(count, &datatype)?);
+        let access = files::write(Pointer::Shared, buf.all(count, &datatype)?);
         done(fh.lite()?.access(&access)?, status)
     }
 

@@ -156,7 +156,8 @@ impl Manner<'_> {
         }))
     }
 
-    /// Cuts the data bytes into runs and sieved stretches, and calls `step` for each until one is short.
+    /// Cuts the data bytes into runs and sieved stretches, and calls `step` for each until one is
+    /// short.
     fn walk(
         &self,
         (from, len): (u64, u64),

@@ -473,12 +473,14 @@ impl File {
         } = &*self.inner;
         let (communicator, deletes) = (communicator.clone(), mode.deletes_on_close);
         let (path, name) = (path.clone(), name.clone());
-        drop(self);
         let tell = |words| communicator.run(&Told { operation, words });
+        // Others may still ask this process for the shared pointer until they come here.
         tell(vec![0])?;
+        drop(self);
         if !deletes {
             return Ok(());
         }
+        tell(vec![0])?;
         let outcome = match communicator.rank() {
             0 => std::fs::remove_file(&path).map_or_else(|error| number(&error), |()| 0),
             _ => 0,

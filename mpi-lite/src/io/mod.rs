@@ -1,8 +1,8 @@
 //! Files: what MPI calls input and output.
 //!
 //! Low to high: [`View`] is which bytes of a file a process sees, [`Storage`] is what a file system
-//! does, `access` moves the data of one process, `together` that of all. [`File`] is the object with
-//! its pointers; `open` makes it.
+//! does, `access` moves the data of one process, `together` that of all. [`File`] is the object
+//! with its pointers; `open` makes it.
 //!
 //! A call of the file system may block. It is made by the thread of the program that called, or by
 //! a thread for that beside it; never with the lane locked.

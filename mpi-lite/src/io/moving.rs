@@ -22,7 +22,7 @@ impl File {
     /// Source: MPI 5.0, 14.4.2 to 14.4.4.
     pub fn access(&self, access: &Access) -> Result<u64> {
         let mut prepared = self.prepare(access)?;
-        if access.place == Pointer::Shared {
+        if access.pointer == Pointer::Shared {
             prepared.from = data_bytes(&prepared.seen, self.inner.pointer.take(prepared.units())?)?;
         }
         prepared.carry_out()
@@ -37,7 +37,7 @@ impl File {
     /// Source: MPI 5.0, 14.4.2 to 14.4.4.
     pub fn start(&self, access: &Access) -> Result<Request> {
         let mut prepared = self.prepare(access)?;
-        if access.place == Pointer::Shared {
+        if access.pointer == Pointer::Shared {
             prepared.from = data_bytes(&prepared.seen, self.inner.pointer.take(prepared.units())?)?;
         }
         prepared.pointer = None;

@@ -1,7 +1,7 @@
 //! Opening and deleting files.
 //!
-//! Process 0 makes a file that is not there, and only it: so all open the same one, and each of them
-//! learns what went wrong anywhere.
+//! Process 0 makes a file that is not there, and only it: so all open the same one, and each of
+//! them learns what went wrong anywhere.
 //!
 //! Source: MPI 5.0, 14.2.1 and 14.2.3.
 

@@ -1,8 +1,8 @@
 //! The file pointer that all processes of a file share. It counts etypes.
 //!
 //! Processes of one node have it in memory that they share. Otherwise process 0 has it, and the
-//! others ask for it by messages, which the engine answers whatever the program does. No file and no
-//! lock is needed.
+//! others ask for it by messages, which the engine answers whatever the program does. No file and
+//! no lock is needed.
 //!
 //! A collective access moves the pointer for all at once, and nobody tells the others when that is
 //! done. So each process remembers the least value that the pointer must have by now, and says so
@@ -69,7 +69,8 @@ fn first_of(communicator: &Communicator) -> PeerId {
 }
 
 impl SharedPointer {
-    /// The pointer of a new file, which is at 0 once [`SharedPointer::put`] was called at process 0.
+    /// The pointer of a new file. It is somewhere until [`SharedPointer::put`] is called at process
+    /// 0.
     pub(super) fn of(communicator: &Communicator) -> Self {
         let home = if communicator.size() == 1 {
             Home::Here(AtomicU64::new(0))

@@ -39,7 +39,7 @@ pub struct Access {
     /// Which way.
     pub direction: Direction,
     /// Where it begins.
-    pub place: Pointer,
+    pub pointer: Pointer,
     /// The memory of the program. It stays valid, and is left alone, until the access is over.
     pub memory: Buffer,
 }
@@ -66,7 +66,7 @@ pub(super) struct Prepared {
 impl Access {
     /// The collective operation that it is if all processes make it.
     pub(super) fn operation(&self) -> Operation {
-        match (self.direction, self.place) {
+        match (self.direction, self.pointer) {
             (Direction::Read, Pointer::Explicit(_)) => Operation::FileReadAtAll,
             (Direction::Write, Pointer::Explicit(_)) => Operation::FileWriteAtAll,
             (Direction::Read, Pointer::Individual) => Operation::FileReadAll,
@@ -95,7 +95,7 @@ impl File {
             Direction::Write => self.check_writes()?,
             Direction::Read => {}
         }
-        if access.place != Pointer::Shared {
+        if access.pointer != Pointer::Shared {
             self.check_random("an access at an offset or through the individual pointer")?;
         }
         access.memory.check()?;
@@ -121,7 +121,7 @@ impl File {
             ));
         }
         let mut pointer = None;
-        let first = match access.place {
+        let first = match access.pointer {
             Pointer::Explicit(offset) => offset,
             Pointer::Shared => 0,
             Pointer::Individual => {

@@ -104,7 +104,7 @@ fn carry_out(file: &File, step: &Step, access: &Access) -> Result<u64> {
             file.begin(access)?;
             file.end_split(access)
         }
-        (true, _) if access.place == Pointer::Shared => file.access_all(access),
+        (true, _) if access.pointer == Pointer::Shared => file.access_all(access),
         (false, 0) => file.access(access),
         (is_collective, _) => {
             let request = match is_collective {
@@ -165,7 +165,7 @@ fn play(file: &File, step: &Step, rank: usize, model: &Model) -> Option<(Vec<u8>
     };
     let access = Access {
         direction,
-        place,
+        pointer: place,
         memory: memory.clone(),
     };
     let ended = carry_out(file, step, &access);
@@ -288,7 +288,7 @@ fn a_failed_write_is_told_to_its_caller_whatever_it_was() {
             let file = File::on(&world, storage, mode);
             let access = Access {
                 direction: Direction::Write,
-                place: Pointer::Explicit(7),
+                pointer: Pointer::Explicit(7),
                 memory: Buffer::holding(b"abc").unwrap(),
             };
             for ended in [file.access(&access), file.access_all(&access)] {

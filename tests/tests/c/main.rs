@@ -14,6 +14,7 @@ const CHAPTERS: &[&str] = &[
     "communicator",
     "datatype",
     "environment",
+    "files",
     "partitioned",
     "point_to_point",
     "session",

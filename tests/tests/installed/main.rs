@@ -4,6 +4,7 @@
 mod across;
 mod benches;
 mod exceptions;
+mod files;
 mod guide;
 mod install;
 mod installation;
