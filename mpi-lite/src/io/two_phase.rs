@@ -1,11 +1,11 @@
 //! Some processes move the data of all.
 //!
-//! The range of the file in which the processes have data is cut into domains. Each aggregator has one at a
-//! time, and those of all aggregators follow each other. To write, each process sends
-//! its data of a domain to its aggregator, which lays it down in memory as in the file, and writes the
+//! The range of the file in which the processes have data is cut into domains. Each aggregator has
+//! one at a time, and those of all aggregators follow each other. To write, each process sends its
+//! data of a domain to its aggregator, which lays it down in memory as in the file, and writes the
 //! whole at once. To read, the other way. All know all views, so messages are nothing but data.
-//! What lies between the data of all is read first, under a lock, and written back.
-//! (Thakur, Gropp, Lusk: Optimizing Noncontiguous Accesses in MPI-IO, 2002.)
+//! What lies between the data of all is read first, under a lock, and written back. (Thakur, Gropp,
+//! Lusk: Optimizing Noncontiguous Accesses in MPI-IO, 2002.)
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
