@@ -12,6 +12,7 @@ use crate::calls::record;
 use crate::chapters;
 use crate::global::LIBRARY;
 use crate::objects::comm::{self, CommObject};
+use crate::objects::file::FileObject;
 use crate::python;
 use crate::registry::Registered;
 use crate::stack;
@@ -126,8 +127,8 @@ fn own_communicator(thread: &ThreadState, is_call_of_one: bool) -> Option<String
     })
 }
 
-/// The communicators of the program, by context. Another thread may hold their lock: then it is not
-/// waited for.
+/// The communicators of the program and of its files, by context. Another thread may hold their
+/// lock: then it is not waited for.
 struct Names(Vec<Name>);
 
 /// Context and name of a communicator; the call that made it, and the context of its parent.
@@ -144,9 +145,11 @@ impl Names {
         };
         let comms = <Arc<CommObject>>::table().try_lock()?;
         let made = comms.iter().map(|(_, object)| &**object);
-        Some(Self(
-            comm::predefined().chain(made).map(described).collect(),
-        ))
+        let mut names: Vec<Name> = comm::predefined().chain(made).map(described).collect();
+        let files = <Arc<FileObject>>::table().try_lock()?;
+        let files = files.iter().filter_map(|(_, object)| object.described());
+        names.extend(files.map(|(context, path)| (context, format!("file {path}"), None)));
+        Some(Self(names))
     }
 
     /// Name of the communicator, and how it was made.

@@ -533,6 +533,14 @@ fn missing_in_collectives() -> Vec<Deadlock> {
         ])
         .over_ssh_too(),
         Deadlock::new(
+            "missing_in_write_all",
+            3,
+            "rank 2 waits in MPI_Recv for rank 0, tag 1; ranks 0-1 wait in \
+             MPI_File_write_at_all on \"file /dev/null\" for rank 2: they wait for each other",
+        )
+        .line(&["ranks 0-1: MPI_File_write_at_all(file /dev/null)"])
+        .over_ssh_too(),
+        Deadlock::new(
             "missing_in_gather",
             3,
             "rank 2 waits in MPI_Recv for rank 0, tag 1; \

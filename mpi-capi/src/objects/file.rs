@@ -71,6 +71,13 @@ impl FileObject {
         self.lite.lock().take().ok_or_else(closed)
     }
 
+    /// The context of its messages, and its name, unless another thread is busy with it.
+    pub fn described(&self) -> Option<(Context, String)> {
+        let lite = self.lite.try_lock()?;
+        let lite = lite.as_ref()?;
+        Some((lite.communicator().context(), lite.name().to_owned()))
+    }
+
     /// Notes the datatypes of the view.
     pub fn set_types(&self, etype: &Datatype, filetype: &Datatype) {
         *self.view.lock() = Some((etype.clone(), filetype.clone()));

@@ -61,7 +61,8 @@ impl Manner<'_> {
     /// `Argument`: the view does not reach so far.
     pub(super) fn read(&self, from: u64, memory: &Buffer) -> Result<Ended> {
         let len = memory.bytes()?;
-        let _held = match self.guard(from, len, self.is_atomic.then_some(LockKind::Shared))? {
+        let needs_lock = self.is_atomic || self.storage.is_remote();
+        let _held = match self.guard(from, len, needs_lock.then_some(LockKind::Shared))? {
             Ok(held) => held,
             Err(broken) => return Ok(Err(broken)),
         };
@@ -89,7 +90,8 @@ impl Manner<'_> {
     /// `Argument`: the view does not reach so far.
     pub(super) fn write(&self, from: u64, memory: &Buffer) -> Result<Ended> {
         let len = memory.bytes()?;
-        let whole = self.is_atomic.then_some(LockKind::Exclusive);
+        let needs_lock = self.is_atomic || self.storage.is_remote();
+        let whole = needs_lock.then_some(LockKind::Exclusive);
         let is_one = self.view.order() == Order::Dense;
         let guard = whole.or((self.is_guarded && is_one).then_some(LockKind::Shared));
         let _held = match self.guard(from, len, guard)? {

@@ -9,11 +9,11 @@ use parking_lot::Mutex;
 
 use super::access::Manner;
 use super::errors::{number, refused, wrong};
-use super::hints::Hints;
+use super::hints::{Hints, aggregators};
 use super::mode::Mode;
 use super::pointer::SharedPointer;
 use super::represent::Representation;
-use super::storage::Storage;
+use super::storage::{Held, LockKind, Storage};
 use super::view::{Order, View};
 use super::viewed::{Parties, Told, Viewed};
 use crate::comm::{Communicator, Operation};
@@ -97,8 +97,10 @@ impl File {
     /// The hints in use.
     #[must_use]
     pub fn hints(&self) -> Vec<(&'static str, String)> {
-        let processes = self.inner.communicator.size();
-        self.inner.state.lock().hints.in_use(processes)
+        let communicator = &self.inner.communicator;
+        let most = aggregators(communicator.size() as usize, communicator.nodes(), 0).len();
+        let hints = &self.inner.state.lock().hints;
+        hints.in_use(communicator.size(), most as u64)
     }
 
     /// The displacement in bytes, the etype, the filetype and the name of the representation.
@@ -325,6 +327,11 @@ impl File {
         };
         let outcome = outcome.map_or_else(|error| number(&error), |()| 0);
         let told = self.tell(Operation::FileSync, vec![outcome as u64])?;
+        if self.inner.storage.is_remote() {
+            // A lock makes this host forget what it has cached.
+            let all = Held::take(&*self.inner.storage, 0..1 << 62, LockKind::Shared);
+            all.map_err(|error| self.refused("locking", &error))?;
+        }
         match told.iter().find(|words| words[0] != 0) {
             None => Ok(()),
             Some(words) => Err(refused(

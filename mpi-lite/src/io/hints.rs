@@ -1,5 +1,7 @@
 //! What a program may say about its use of a file. Source: MPI 5.0, 14.2.8.
 
+use crate::comm::Nodes;
+
 /// Hints, those that were given or those in use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hints {
@@ -81,16 +83,16 @@ impl Hints {
         };
     }
 
-    /// The hints in use, for a file opened by so many processes.
-    #[must_use]
-    pub fn in_use(&self, processes: u32) -> Vec<(&'static str, String)> {
+    /// The hints in use, for a file opened by so many processes, of which `most` can hold data for
+    /// others.
+    pub(super) fn in_use(&self, processes: u32, most: u64) -> Vec<(&'static str, String)> {
         let collective = match self.is_collective {
             Some(false) => "false",
             _ => "true",
         };
         let aggregators = match self.aggregators {
-            0 => u64::from(processes),
-            some => some.min(processes.into()),
+            0 => most,
+            some => some.min(most),
         };
         vec![
             ("collective_buffering", collective.into()),
@@ -100,4 +102,20 @@ impl Hints {
             ("nb_proc", processes.to_string()),
         ]
     }
+}
+
+/// Aggregators of a node, at most, if there are several nodes: they share what leads to the file.
+const OF_NODE: usize = 2;
+
+/// The ranks that move data for others: `most` at most, unless that is 0.
+pub(super) fn aggregators(processes: usize, nodes: Option<&Nodes>, most: usize) -> Vec<usize> {
+    let of_node = |members: &Vec<usize>| members[..members.len().min(OF_NODE)].to_vec();
+    let mut all: Vec<usize> = match nodes {
+        None => (0..processes).collect(),
+        Some(nodes) => nodes.all().iter().flat_map(of_node).collect(),
+    };
+    if most > 0 {
+        all.truncate(most);
+    }
+    all
 }

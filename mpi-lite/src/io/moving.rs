@@ -103,7 +103,7 @@ impl File {
     /// Begins a split access of all processes, and carries it out. Collective.
     ///
     /// # Errors
-    /// Another one is active. Others, [`File::end`] has.
+    /// Another one is active. Others, [`File::end_split`] has.
     ///
     /// Source: MPI 5.0, 14.4.5.
     pub fn begin(&self, access: &Access) -> Result<()> {

@@ -12,6 +12,7 @@ use std::os::unix::fs::FileExt;
 use nix::errno::Errno;
 use nix::fcntl::{FallocateFlags, FcntlArg, fallocate, fcntl};
 use parking_lot::{Mutex, MutexGuard};
+use rustix::fs::fstatfs;
 
 use crate::memory::{Bytes, Room};
 
@@ -53,8 +54,8 @@ pub trait Storage: fmt::Debug + Send + Sync {
     /// What the system says.
     fn sync(&self) -> io::Result<()>;
 
-    /// Waits until no other process has a lock that excludes this one, and takes it. [`Held`] keeps
-    /// the threads of this process apart.
+    /// Waits until no other process has a lock that excludes this one, and takes it. Whoever calls
+    /// keeps the threads of this process apart.
     ///
     /// # Errors
     /// What the system says; a file system without locks refuses.
@@ -62,6 +63,9 @@ pub trait Storage: fmt::Debug + Send + Sync {
 
     /// Gives a lock up.
     fn unlock(&self, range: &Range<u64>);
+
+    /// Returns true if other hosts see only what is written and read under locks.
+    fn is_remote(&self) -> bool;
 
     /// The threads of this process that want a lock: one at a time.
     fn threads(&self) -> &Mutex<()>;
@@ -134,6 +138,9 @@ fn repeat(len: usize, mut some: impl FnMut(usize) -> io::Result<usize>) -> Moved
     Moved::whole(done as u64)
 }
 
+/// What the caches of remote file systems hold and locks protect.
+const PAGE: u64 = 4096;
+
 /// A lock that is given up when this is dropped.
 #[derive(Debug)]
 pub(super) struct Held<'a> {
@@ -150,9 +157,13 @@ impl<'a> Held<'a> {
     /// Those of [`Storage::lock`].
     pub(super) fn take(
         storage: &'a dyn Storage,
-        range: Range<u64>,
+        mut range: Range<u64>,
         kind: LockKind,
     ) -> io::Result<Self> {
+        if storage.is_remote() {
+            // A client writes back whole pages.
+            range = range.start / PAGE * PAGE..range.end.next_multiple_of(PAGE);
+        }
         let thread = storage.threads().lock();
         storage.lock(&range, kind)?;
         Ok(Self {
@@ -173,6 +184,7 @@ impl Drop for Held<'_> {
 #[derive(Debug)]
 pub(super) struct Disk {
     file: File,
+    is_remote: bool,
     threads: Mutex<()>,
 }
 
@@ -180,10 +192,25 @@ impl Disk {
     /// An open file.
     #[must_use]
     pub(super) fn new(file: File) -> Self {
-        let threads = Mutex::new(());
-        Self { file, threads }
+        let kind = fstatfs(&file).map(|about| about.f_type);
+        Self {
+            is_remote: kind.is_ok_and(|kind| REMOTE.contains(&(kind as u32))),
+            threads: Mutex::new(()),
+            file,
+        }
     }
 }
+
+/// The file systems whose clients cache what they read and write, until a lock is taken or given
+/// up: NFS, SMB in its three kinds, AFS and 9P. See statfs(2).
+const REMOTE: [u32; 6] = [
+    0x6969,
+    0x517b,
+    0xff53_4d42,
+    0xfe53_4d42,
+    0x5346_414f,
+    0x0102_1997,
+];
 
 impl Storage for Disk {
     fn read_some(&self, at: u64, mut room: Room<'_>) -> io::Result<usize> {
@@ -250,6 +277,10 @@ impl Storage for Disk {
             &self.file,
             FcntlArg::F_OFD_SETLK(&record(range, libc::F_UNLCK)),
         );
+    }
+
+    fn is_remote(&self) -> bool {
+        self.is_remote
     }
 
     fn threads(&self) -> &Mutex<()> {

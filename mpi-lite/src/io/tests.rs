@@ -185,6 +185,7 @@ fn random_accesses_are_those_of_the_model_however_the_file_system_cuts_them() {
             seed,
             is_short: seed % 3 > 0,
             interrupts: seed % 5 > 2,
+            is_remote: seed % 7 == 0,
             fails_at: None,
         };
         let (disk, file) = open(world, place, faults);
@@ -225,6 +226,7 @@ fn an_error_of_the_file_system_is_told_and_spoils_nothing_else() {
             seed,
             is_short: seed % 2 > 0,
             interrupts: false,
+            is_remote: false,
             fails_at: Some(1 + seed % 40),
         };
         let (disk, file) = open(world, place, faults);

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use super::file::{File, data_bytes};
-use super::hints::Hints;
+use super::hints::{Hints, aggregators};
 use super::prepared::{Direction, Prepared};
 use super::two_phase::{self, Plan};
 use super::viewed::Viewed;
@@ -188,7 +188,7 @@ impl Together {
         Some(Plan {
             spans: spans.collect(),
             parties: Arc::clone(parties),
-            aggregators: two_phase::aggregators(peers, hints.aggregators as usize),
+            aggregators: aggregators(peers.all(), peers.nodes(), hints.aggregators as usize),
             domain: hints.domain,
             at: first.at,
             end: last,

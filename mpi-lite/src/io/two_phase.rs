@@ -22,9 +22,6 @@ use crate::comm::{Everyone, Operation};
 use crate::data::Buffer;
 use crate::error::{Error, Result};
 
-/// Helpers of a node, at most, if there are several nodes: they share what leads to the file.
-const AGGREGATORS_OF_NODE: usize = 2;
-
 /// Who wants what, and who helps.
 pub(super) struct Plan {
     /// The data bytes of each process in its view: the first one, and how many.
@@ -39,7 +36,7 @@ pub(super) struct Plan {
     pub(super) end: u64,
 }
 
-/// What went wrong at a aggregator.
+/// What went wrong at an aggregator.
 #[derive(Debug)]
 pub(super) enum Failed {
     /// Messages did.
@@ -72,24 +69,8 @@ impl Failed {
     }
 }
 
-/// The ranks that help: `most` at most, unless that is 0.
-pub(super) fn aggregators(peers: &impl Everyone, most: usize) -> Vec<usize> {
-    let mut all: Vec<usize> = match peers.nodes() {
-        None => (0..peers.all()).collect(),
-        Some(nodes) => {
-            let of_node =
-                |members: &Vec<usize>| members[..members.len().min(AGGREGATORS_OF_NODE)].to_vec();
-            nodes.all().iter().flat_map(of_node).collect()
-        }
-    };
-    if most > 0 {
-        all.truncate(most);
-    }
-    all
-}
-
 impl Plan {
-    /// The domain of a aggregator in a round; `None` if there is nothing left for it.
+    /// The domain of an aggregator in a round; `None` if there is nothing left for it.
     fn domain_of(&self, round: u64, aggregator: usize) -> Option<Region> {
         let index = round * self.aggregators.len() as u64 + aggregator as u64;
         // Domains begin at multiples of their size, so that no two aggregators share a page.
@@ -162,7 +143,7 @@ fn parts(plan: &Plan, round: u64, here: usize) -> Vec<(usize, Region)> {
     parts
 }
 
-/// The domain of this process in a round, if it is a aggregator and has one.
+/// The domain of this process in a round, if it is an aggregator and has one.
 fn own_domain(plan: &Plan, round: u64, here: usize) -> Option<Region> {
     let aggregator = plan.aggregators.iter().position(|rank| *rank == here)?;
     plan.domain_of(round, aggregator)
@@ -235,7 +216,7 @@ fn write_domain(
     let memory = Buffer::zeroed(hull.len as usize)?;
     let span = memory.contiguous().expect("bytes have no gaps");
     // A process that sieves meanwhile must not write old bytes back.
-    let kind = match is_full {
+    let kind = match is_full && !storage.is_remote() {
         true => LockKind::Shared,
         false => LockKind::Exclusive,
     };
@@ -333,7 +314,7 @@ async fn read_round<P: Everyone>(
     Ok(broken)
 }
 
-/// What a aggregator has read: for each rank its bytes; and what went wrong.
+/// What an aggregator has read: for each rank its bytes; and what went wrong.
 type Found = (Vec<(usize, Buffer)>, Option<Broken>);
 
 /// Reads the shares of all processes in a domain.
@@ -345,7 +326,13 @@ fn read_domain(
     let (hull, _) = covered(parties, shares)?;
     let memory = Buffer::zeroed(hull.len as usize)?;
     let span = memory.contiguous().expect("bytes have no gaps");
-    let Moved { bytes, error } = storage::read(storage, hull.at, span.into());
+    let needs_lock = storage.is_remote();
+    let held = needs_lock.then(|| Held::take(storage, hull.at..hull.end(), LockKind::Shared));
+    // The others wait for their data whatever happens here.
+    let Moved { bytes, error } = match held.transpose() {
+        Ok(_held) => storage::read(storage, hull.at, span.into()),
+        Err(error) => Moved::until(0, error),
+    };
     let broken = error.map(|error| Broken {
         moved: 0,
         at: hull.at + bytes,

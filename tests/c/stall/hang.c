@@ -1,52 +1,7 @@
 /* A program that hangs: `hang NAME`, where NAME is one of the deadlocks of the table at the end. A
  * rank whose function returns goes into MPI_Finalize. */
 #define _XOPEN_SOURCE 700
-#include "../check.h"
-#include <pthread.h>
-#include <signal.h>
-#include <unistd.h>
-
-#define LONG (8 << 20)
-
-static int one[64], counts[] = {1, 1}, places[] = {0, 1};
-static char *many;
-
-/* The calls of these programs, with the arguments that matter. */
-static void receive(int source, int tag)
-{
-    MPI_Recv(one, 1, MPI_INT, source, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-}
-
-static void send(int dest, int tag)
-{
-    MPI_Send(one, 1, MPI_INT, dest, tag, MPI_COMM_WORLD);
-}
-
-static void send_long(int dest, int tag)
-{
-    MPI_Send(many, LONG, MPI_CHAR, dest, tag, MPI_COMM_WORLD);
-}
-
-static void barrier(void)
-{
-    MPI_Barrier(MPI_COMM_WORLD);
-}
-
-static void print_ready(void)
-{
-    printf("ready\n");
-    fflush(stdout);
-}
-
-/* A copy of MPI_COMM_WORLD with a name. */
-static MPI_Comm named(const char *name)
-{
-    MPI_Comm copy;
-
-    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
-    MPI_Comm_set_name(copy, name);
-    return copy;
-}
+#include "hang.h"
 
 /* Receives without a send. */
 
@@ -557,6 +512,18 @@ static void without_init(void)
 
 #define NAMED(function) {#function, function}
 
+/* The last rank does not come to a collective access of a file. */
+static void missing_in_write_all(void)
+{
+    MPI_File file;
+
+    MPI_File_open(MPI_COMM_WORLD, "/dev/null", MPI_MODE_WRONLY, MPI_INFO_NULL, &file);
+    if (rank < size - 1)
+        MPI_File_write_at_all(file, 0, one, 1, MPI_INT, MPI_STATUS_IGNORE);
+    else
+        receive(0, 1);
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -571,7 +538,8 @@ static const struct {
     NAMED(issend), NAMED(partitioned_and_recv), NAMED(send_and_partitioned),
     NAMED(partitions_not_ready), NAMED(missing_in_barrier), NAMED(missing_in_allreduce),
     NAMED(missing_in_split), NAMED(missing_in_dup), NAMED(missing_in_ibarrier),
-    NAMED(missing_in_gather), NAMED(bcast_and_ibcast), NAMED(barrier_and_ibarrier),
+    NAMED(missing_in_gather), NAMED(missing_in_write_all), NAMED(bcast_and_ibcast),
+    NAMED(barrier_and_ibarrier),
     NAMED(ibarrier_twice), NAMED(wrong_root), NAMED(gather_and_scatter), NAMED(other_order),
     NAMED(finalize_and_barrier), NAMED(finalize_and_receive), NAMED(chain_to_finalize),
     NAMED(threads), NAMED(many_threads), NAMED(stopped), NAMED(computes), {"without_init", barrier},

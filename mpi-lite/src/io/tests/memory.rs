@@ -19,6 +19,8 @@ pub(super) struct Faults {
     pub(super) is_short: bool,
     /// A call is interrupted now and then.
     pub(super) interrupts: bool,
+    /// Other hosts see only what is moved under locks.
+    pub(super) is_remote: bool,
     /// This call and all later ones fail.
     pub(super) fails_at: Option<u64>,
 }
@@ -75,6 +77,7 @@ impl MemoryFile {
             seed: 0,
             is_short: false,
             interrupts: false,
+            is_remote: false,
             fails_at: Some(0),
         };
         Self {
@@ -93,6 +96,17 @@ impl MemoryFile {
 
     pub(super) fn locks(&self) -> usize {
         self.state.lock().locks
+    }
+
+    /// Checks that the bytes are moved under a lock, if they must be.
+    fn check_lock(&self, range: Range<u64>, wanted: LockKind) {
+        let me = std::thread::current().id();
+        let covers = |(theirs, kind, owner): &(Range<u64>, LockKind, _)| {
+            let is_strong = wanted == LockKind::Shared || *kind == LockKind::Exclusive;
+            theirs.start <= range.start && range.end <= theirs.end && *owner == me && is_strong
+        };
+        let is_covered = !self.faults.is_remote || self.lock.lock().iter().any(covers);
+        assert!(is_covered, "bytes {range:?} without a lock");
     }
 
     /// How many of `len` bytes a call moves.
@@ -117,6 +131,7 @@ impl Storage for MemoryFile {
         let state = &mut *self.state.lock();
         let there = state.bytes.len().saturating_sub(at as usize);
         let len = room.len().min(there);
+        self.check_lock(at..at + room.len() as u64, LockKind::Shared);
         if len == 0 {
             return Ok(0);
         }
@@ -127,6 +142,7 @@ impl Storage for MemoryFile {
 
     fn write_some(&self, at: u64, bytes: Bytes<'_>) -> io::Result<usize> {
         let state = &mut *self.state.lock();
+        self.check_lock(at..at + bytes.len() as u64, LockKind::Exclusive);
         let len = self.grant(state, bytes.len())?;
         let end = at as usize + len;
         if state.bytes.len() < end {
@@ -183,6 +199,10 @@ impl Storage for MemoryFile {
             .position(|(theirs, _, owner)| theirs == range && *owner == me);
         held.remove(mine.expect("it was locked"));
         self.state.lock().locks -= 1;
+    }
+
+    fn is_remote(&self) -> bool {
+        self.faults.is_remote
     }
 
     fn threads(&self) -> &Mutex<()> {
