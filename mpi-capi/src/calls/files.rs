@@ -33,21 +33,17 @@ const MODES: [ModeBit; 9] = [
     (abi::MPI_MODE_APPEND, |mode| &mut mode.appends),
 ];
 
-/// The modes of `amode`.
-///
-/// # Errors
-/// `MPI_ERR_AMODE`: a bit is no mode.
-pub fn mode_of(amode: c_int) -> Result<Mode> {
+/// The modes of `amode`. Whether they go together, the processes find out together.
+pub fn mode_of(amode: c_int) -> Mode {
     let known = MODES.iter().fold(0, |known, (bit, _)| known | bit);
-    if amode & !known != 0 {
-        let why = "amode has a bit that is none of MPI_MODE_...";
-        return Err(Error::new(abi::MPI_ERR_AMODE, why));
-    }
-    let mut mode = Mode::default();
+    let mut mode = Mode {
+        is_unknown: amode & !known != 0,
+        ..Mode::default()
+    };
     for (bit, field) in MODES {
         *field(&mut mode) = amode & bit != 0;
     }
-    Ok(mode)
+    mode
 }
 
 /// The bits of modes.

@@ -251,6 +251,49 @@ impl Buffer {
         })
     }
 
+    /// Fills the elements with the data of `packed`, as far as it goes. Returns the bytes of it
+    /// that were used, and the bytes of data in the elements.
+    ///
+    /// # Errors
+    /// [`Unfit`] if a value does not fit; the elements before it are filled then.
+    pub(crate) fn unpack_external_start<'a>(
+        &self,
+        packed: impl Into<Bytes<'a>>,
+    ) -> core::result::Result<(u64, u64), Unfit> {
+        let packed = packed.into();
+        let (mut used, mut filled, there) = (0, 0, packed.len() as u64);
+        layout::basics(
+            self.datatype(),
+            (0, self.count()),
+            &mut |basic, (_, count)| {
+                let whole = count.min((there - used) / basic.external_size());
+                used += whole * basic.external_size();
+                filled += whole * basic.size();
+                whole == count
+            },
+        );
+        match self.datatype().external_bytes(self.count()) {
+            Ok(all) if all == used => self.unpack_external(packed)?,
+            // Through a copy as long as all, of which the start alone is laid down.
+            _ => {
+                let mut bytes = Vec::new();
+                packed.append_to(&mut bytes);
+                bytes.truncate(used as usize);
+                bytes.resize(
+                    self.datatype().external_bytes(self.count()).unwrap_or(0) as usize,
+                    0,
+                );
+                if let Ok(whole) = Self::scratch(self.count(), self.datatype()) {
+                    whole.unpack_external(&bytes[..])?;
+                    let mut native = whole.pack();
+                    native.truncate(filled as usize);
+                    self.unpack(&native);
+                }
+            }
+        }
+        Ok((used, filled))
+    }
+
     /// Calls `change` with each element, its bytes in memory, and where its bytes are outside and
     /// how many, until one does not fit.
     fn convert(

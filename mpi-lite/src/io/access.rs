@@ -6,6 +6,8 @@
 //! since what lies between the runs belongs to others. (Thakur, Gropp, Lusk: Data Sieving and
 //! Collective I/O in ROMIO, 1999.)
 
+use nix::errno::Errno;
+
 use super::storage::{self, Held, LockKind, Moved, Storage};
 use super::view::{Order, Region, View};
 use crate::data::Buffer;
@@ -33,8 +35,6 @@ pub(super) struct Manner<'a> {
     pub(super) view: &'a View,
     /// An access is one whole for all others: atomic mode.
     pub(super) is_atomic: bool,
-    /// Others may sieve what they write: whoever writes excludes them.
-    pub(super) is_guarded: bool,
     /// What lies between the runs may be read, to be written back.
     pub(super) can_sieve: bool,
 }
@@ -67,7 +67,7 @@ impl Manner<'_> {
             Err(broken) => return Ok(Err(broken)),
         };
         let mut scratch = Scratch::default();
-        self.walk((from, len), true, |part| match part {
+        self.walk((from, len), (true, true), |part| match part {
             Stretch::Single(run, done) => self.read_run(run, done, memory),
             Stretch::Sieve(hull, data, done) => {
                 let span = scratch.of(hull.len)?;
@@ -92,27 +92,22 @@ impl Manner<'_> {
         let len = memory.bytes()?;
         let needs_lock = self.is_atomic || self.storage.is_remote();
         let whole = needs_lock.then_some(LockKind::Exclusive);
-        let is_one = self.view.order() == Order::Dense;
-        let guard = whole.or((self.is_guarded && is_one).then_some(LockKind::Shared));
-        let _held = match self.guard(from, len, guard)? {
+        let _held = match self.guard(from, len, whole)? {
             Ok(held) => held,
             Err(broken) => return Ok(Err(broken)),
         };
-        let is_held = guard.is_some();
-        let guarded = |run: Region, kind| match is_held || run.len == 0 {
+        let guarded = |run: Region, kind| match needs_lock || run.len == 0 {
             true => Ok(None),
             false => Held::take(self.storage, run.at..run.end(), kind).map(Some),
         };
         let mut scratch = Scratch::default();
-        self.walk((from, len), self.can_sieve, |part| match part {
+        self.walk((from, len), (false, self.can_sieve), |part| match part {
             Stretch::Single(run, done) => {
-                let held = match self.is_guarded {
-                    true => guarded(run, LockKind::Shared),
-                    false => Ok(None),
-                };
-                match held {
-                    Ok(_held) => self.write_run(run, done, memory),
-                    Err(error) => Ok(Moved::until(0, error)),
+                // Another process, with another handle of the file perhaps, may sieve: it must not
+                // write old bytes back. Where there are no locks, nobody sieves.
+                match guarded(run, LockKind::Shared) {
+                    Err(error) if !has_no_locks(&error) => Ok(Moved::until(0, error)),
+                    _held => self.write_run(run, done, memory),
                 }
             }
             Stretch::Sieve(hull, data, done) => {
@@ -149,7 +144,14 @@ impl Manner<'_> {
         let Some(kind) = kind.filter(|_| len > 0) else {
             return Ok(Ok(None));
         };
-        let hull = self.view.hull(from, len)?;
+        let whole = Region {
+            at: 0,
+            len: i64::MAX as u64,
+        };
+        let hull = match (kind, self.view.hull(from, len)) {
+            (LockKind::Shared, Err(_)) => whole,
+            (_, hull) => hull?,
+        };
         let held = Held::take(self.storage, hull.at..hull.end(), kind);
         Ok(held.map(Some).map_err(|error| Broken {
             moved: 0,
@@ -163,12 +165,16 @@ impl Manner<'_> {
     fn walk(
         &self,
         (from, len): (u64, u64),
-        may_sieve: bool,
+        (is_read, may_sieve): (bool, bool),
         mut step: impl FnMut(Stretch) -> Result<Moved>,
     ) -> Result<Ended> {
         let mut done = 0;
         while done < len {
-            let part = self.next((from, len), done, may_sieve)?;
+            let part = match self.next((from, len), done, may_sieve) {
+                // What lies beyond any file lies behind the end of this one.
+                Err(_) if is_read => break,
+                part => part?,
+            };
             let (at, wanted) = match part {
                 Stretch::Single(run, _) => (run.at, run.len),
                 Stretch::Sieve(hull, data, _) => (hull.at, data.len),
@@ -243,6 +249,14 @@ impl Manner<'_> {
             storage::write(self.storage, piece.at, stage.into())
         })
     }
+}
+
+/// Returns true if the file system has no locks at all.
+fn has_no_locks(error: &std::io::Error) -> bool {
+    let numbers = [Errno::ENOLCK, Errno::ENOSYS, Errno::EOPNOTSUPP].map(|errno| errno as i32);
+    error
+        .raw_os_error()
+        .is_some_and(|number| numbers.contains(&number))
 }
 
 /// Memory of our own for one stretch after the other.

@@ -329,7 +329,11 @@ impl File {
         let told = self.tell(Operation::FileSync, vec![outcome as u64])?;
         if self.inner.storage.is_remote() {
             // A lock makes this host forget what it has cached.
-            let all = Held::take(&*self.inner.storage, 0..1 << 62, LockKind::Shared);
+            let kind = match self.inner.mode.writes() {
+                true => LockKind::Exclusive,
+                false => LockKind::Shared,
+            };
+            let all = Held::take(&*self.inner.storage, 0..1 << 62, kind);
             all.map_err(|error| self.refused("locking", &error))?;
         }
         match told.iter().find(|words| words[0] != 0) {
@@ -373,7 +377,7 @@ impl File {
         self.agree(operation, asked, "the offset or whence")?;
         let base = match (whence, self.inner.communicator.rank()) {
             (Whence::Start, _) => Ok(0),
-            (Whence::Here, 0) => Ok(self.inner.pointer.at_first()),
+            (Whence::Here, 0) => self.inner.pointer.get(),
             (Whence::End, 0) => self.end(),
             _ => Ok(0),
         };
@@ -392,11 +396,27 @@ impl File {
         self.tell(operation, vec![0, 0]).map(drop)
     }
 
+    /// Where the shared pointer is when all have come.
+    fn agreed_position(&self) -> Result<u64> {
+        let operation = Operation::FileSetView;
+        self.tell(operation, vec![0])?;
+        let position = match self.inner.communicator.rank() {
+            0 => self.inner.pointer.get()?,
+            _ => 0,
+        };
+        Ok(self.tell(operation, vec![position])?[0][0])
+    }
+
     /// The first etype of the view that lies wholly behind the end of the file.
     fn end(&self) -> Result<u64> {
         let (seen, size) = (self.seen(), self.size()?);
-        if seen.view.order() == Order::Mixed || seen.view.is_empty() {
+        if seen.view.is_empty() {
             return Ok(0);
+        }
+        if seen.view.order() == Order::Mixed {
+            let why = "the tiles of the view reach into each other, so it has no end: seek from \
+                       the start";
+            return Err(wrong(Class::UnsupportedOperation, why));
         }
         Ok(seen.view.data_before(size).div_ceil(seen.view.unit()))
     }
@@ -415,15 +435,20 @@ impl File {
         (etype, filetype): (&Datatype, &Datatype),
         representation: Representation,
     ) -> Result<()> {
-        let made = self.seen_as(displacement, (etype, filetype), representation);
+        let is_current = displacement.is_none();
+        let displacement = match (displacement, self.inner.mode.is_sequential) {
+            (None, true) => Some(self.byte_offset(self.agreed_position()?)?),
+            (given, _) => given,
+        };
+        let made = self.seen_as(
+            (displacement, is_current),
+            (etype, filetype),
+            representation,
+        );
         let (seen, parties) = Parties::meet((&self.inner.communicator, &self.inner.name), made)?;
         let mut state = self.inner.state.lock();
         state.pointer = 0;
-        state.seen = Arc::new(Viewed {
-            has_gaps: parties.has_gaps,
-            parties: parties.views,
-            ..seen
-        });
+        state.seen = Arc::new(Viewed { parties, ..seen });
         drop(state);
         self.inner.pointer.put(0);
         self.tell(Operation::FileSetView, vec![0]).map(drop)
@@ -431,19 +456,18 @@ impl File {
 
     fn seen_as(
         &self,
-        displacement: Option<u64>,
+        (displacement, is_current): (Option<u64>, bool),
         (etype, filetype): (&Datatype, &Datatype),
         representation: Representation,
     ) -> Result<Viewed> {
         let displacement = match (displacement, self.inner.mode.is_sequential) {
-            (Some(displacement), false) => displacement,
-            (None, true) => self.byte_offset(self.shared_position()?)?,
-            (Some(_), true) => {
+            (Some(displacement), is_sequential) if is_sequential == is_current => displacement,
+            (Some(_), _) => {
                 let why = "the file was opened with MPI_MODE_SEQUENTIAL: disp must be \
                            MPI_DISPLACEMENT_CURRENT";
                 return Err(Cause::Argument(why).into());
             }
-            (None, false) => {
+            (None, _) => {
                 let why = "disp is MPI_DISPLACEMENT_CURRENT, which only files have that were \
                            opened with MPI_MODE_SEQUENTIAL";
                 return Err(Cause::Argument(why).into());
@@ -459,7 +483,6 @@ impl File {
             filetype: filetype.clone(),
             representation,
             parties: None,
-            has_gaps: false,
         })
     }
 
@@ -506,7 +529,6 @@ impl Inner {
             storage: &*self.storage,
             view: &seen.view,
             is_atomic,
-            is_guarded: seen.has_gaps && self.can_read,
             can_sieve: self.can_read,
         }
     }

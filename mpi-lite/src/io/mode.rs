@@ -28,6 +28,8 @@ pub struct Mode {
     pub is_sequential: bool,
     /// `MPI_MODE_APPEND`.
     pub appends: bool,
+    /// Something that is no mode.
+    pub is_unknown: bool,
 }
 
 impl Mode {
@@ -36,6 +38,12 @@ impl Mode {
     /// # Errors
     /// `Amode`: they do not.
     pub fn check(self) -> Result<()> {
+        if self.is_unknown {
+            return Err(wrong(
+                Class::Amode,
+                "amode has a bit that is none of MPI_MODE_...",
+            ));
+        }
         let ways = [self.reads_only, self.reads_and_writes, self.writes_only];
         let why = match ways.iter().filter(|way| **way).count() {
             0 => "amode has none of MPI_MODE_RDONLY, MPI_MODE_RDWR and MPI_MODE_WRONLY: pass one",
@@ -79,6 +87,7 @@ impl Mode {
             is_unique,
             is_sequential,
             appends,
+            is_unknown,
         } = self;
         let all = [
             reads_only,
@@ -90,6 +99,7 @@ impl Mode {
             is_unique,
             is_sequential,
             appends,
+            is_unknown,
         ];
         all.iter()
             .fold(0, |word, is_set| word << 1 | u64::from(*is_set))

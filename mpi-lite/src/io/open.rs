@@ -31,6 +31,8 @@ struct Opened {
     file: fs::File,
     can_read: bool,
     size: u64,
+    /// This call has made it.
+    is_new: bool,
     /// Its device, and its number there.
     identity: [u64; 2],
 }
@@ -64,10 +66,12 @@ impl File {
         let inner = Inner {
             communicator,
             name,
-            path: path.into(),
+            path: std::path::absolute(path)
+                .unwrap_or_else(|_| path.into())
+                .into(),
             mode,
             can_read: opened.can_read,
-            storage: Arc::new(Disk::new(opened.file)),
+            storage: Arc::new(Disk::new(opened.file, opened.can_read)),
             pointer,
             state: Mutex::new(FileState {
                 seen: Arc::new(Viewed::bytes()),
@@ -147,8 +151,15 @@ fn open_in_turn(
         }
         check(communicator, name, opened.as_ref())?;
     }
+    let has_made = matches!(&opened, Some(Ok(opened)) if opened.is_new);
     let opened = opened.unwrap_or_else(|| open_here(path, (mode, hints), false));
-    check(communicator, name, Some(&opened))?;
+    if let Err(error) = check(communicator, name, Some(&opened)) {
+        if has_made {
+            // The call fails, so it leaves no file. If that fails too, the first error counts.
+            let _ = fs::remove_file(path);
+        }
+        return Err(error);
+    }
     opened.map_err(|error| refused("opening", name, number(&error)))
 }
 
@@ -182,17 +193,25 @@ fn check(
 
 /// Opens the file in this process.
 fn open_here(path: &Path, (mode, hints): (Mode, &Hints), creates: bool) -> io::Result<Opened> {
-    let open = |reads: bool| {
+    let open_as = |reads: bool, is_new: bool| {
         let mut options = OpenOptions::new();
         options.read(reads).write(mode.writes());
         if creates {
             options.mode(hints.permissions);
-            match mode.must_be_new {
+            match is_new {
                 true => options.create_new(true),
                 false => options.create(true),
             };
         }
         options.open(path)
+    };
+    let mut is_new = creates;
+    let mut open = |reads: bool| match open_as(reads, is_new) {
+        Err(error) if is_new && !mode.must_be_new && is_there(&error) => {
+            is_new = false;
+            open_as(reads, false)
+        }
+        opened => opened,
     };
     // Sieving reads what it writes back, so a file that is only written is opened for both.
     let (file, can_read) = match open(true) {
@@ -208,8 +227,13 @@ fn open_here(path: &Path, (mode, hints): (Mode, &Hints), creates: bool) -> io::R
         file,
         can_read,
         size,
+        is_new,
         identity: [about.dev(), about.ino()],
     })
+}
+
+fn is_there(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::AlreadyExists
 }
 
 fn is_forbidden(error: &io::Error) -> bool {

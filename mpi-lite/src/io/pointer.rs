@@ -4,9 +4,7 @@
 //! others ask for it by messages, which the engine answers whatever the program does. No file and
 //! no lock is needed.
 //!
-//! A collective access moves the pointer for all at once, and nobody tells the others when that is
-//! done. So each process remembers the least value that the pointer must have by now, and says so
-//! when it takes a part of the file for itself.
+//! A collective access takes the parts of all at once, when all have come.
 //!
 //! Source: MPI 5.0, 14.4.4.
 
@@ -26,9 +24,15 @@ use crate::ids::PeerId;
 #[derive(Debug)]
 pub(super) struct SharedPointer {
     communicator: Communicator,
-    /// What the pointer must have reached.
-    least: AtomicU64,
     home: Home,
+}
+
+/// The first word of a head that takes a part; an answer has one word alone.
+const TAKE: u64 = 0;
+
+/// A pointer that is moved; no file is longer than an offset can tell.
+fn moved(at: u64, count: u64) -> u64 {
+    at.saturating_add(count).min(i64::MAX as u64)
 }
 
 /// Where the pointer is.
@@ -56,9 +60,9 @@ struct Desk {
 }
 
 impl Desk {
-    fn take(&mut self, count: u64, least: u64) -> u64 {
-        let old = self.value.max(least);
-        self.value = old.saturating_add(count);
+    fn take(&mut self, count: u64) -> u64 {
+        let old = self.value;
+        self.value = moved(old, count);
         old
     }
 }
@@ -95,7 +99,6 @@ impl SharedPointer {
         };
         Self {
             communicator: communicator.clone(),
-            least: AtomicU64::new(0),
             home,
         }
     }
@@ -113,23 +116,22 @@ impl SharedPointer {
     /// # Errors
     /// `Lost`: process 0 has the pointer, and is gone.
     pub(super) fn take(&self, count: u64) -> Result<u64> {
-        let least = self.least.load(Ordering::SeqCst);
         if let Some(number) = self.number() {
-            let moved = number.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |at| {
-                Some(at.max(least).saturating_add(count))
+            let taken = number.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |at| {
+                Some(moved(at, count))
             });
-            return Ok(moved.unwrap_or_default().max(least));
+            return Ok(taken.unwrap_or_default());
         }
         let Home::AtFirst { desk, next, .. } = &self.home else {
             unreachable!("a pointer that is no number here is elsewhere");
         };
         if self.communicator.rank() == 0 {
-            return Ok(desk.lock().take(count, least));
+            return Ok(desk.lock().take(count));
         }
         let number = next.fetch_add(1, Ordering::Relaxed);
         let context = self.communicator.context().service();
         let first = first_of(&self.communicator);
-        let head = [count, least].map(u64::to_le_bytes).concat();
+        let head = [TAKE.to_le_bytes(), count.to_le_bytes()].concat();
         let engine = self.communicator.engine();
         let request = engine.with(|lane| {
             let request = lane.open_operation(context);
@@ -153,24 +155,8 @@ impl SharedPointer {
         self.take(0)
     }
 
-    /// Where the pointer is, at process 0, which has it; elsewhere anything.
-    pub(super) fn at_first(&self) -> u64 {
-        match (self.number(), &self.home) {
-            (Some(number), _) => number.load(Ordering::SeqCst),
-            (None, Home::AtFirst { desk, .. }) => desk.lock().value,
-            _ => 0,
-        }
-        .max(self.least.load(Ordering::SeqCst))
-    }
-
-    /// All have moved the pointer to `value` at once.
-    pub(super) fn has_reached(&self, value: u64) {
-        self.least.fetch_max(value, Ordering::SeqCst);
-    }
-
     /// Sets the pointer. All call this, and nobody uses the pointer before process 0 has.
     pub(super) fn put(&self, value: u64) {
-        self.least.store(value, Ordering::SeqCst);
         if self.communicator.rank() > 0 {
             return;
         }
@@ -194,8 +180,8 @@ impl Handler for Service {
         let desk = &mut *self.desk.lock();
         let (words, _) = head.bytes().as_chunks();
         match *words {
-            [count, least] => {
-                let old = desk.take(u64::from_le_bytes(count), u64::from_le_bytes(least));
+            [_take, count] => {
+                let old = desk.take(u64::from_le_bytes(count));
                 effects.send_head(head.from(), head.number(), old.to_le_bytes().to_vec());
             }
             [value] => {

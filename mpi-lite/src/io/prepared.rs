@@ -120,22 +120,23 @@ impl File {
                 ),
             ));
         }
-        let mut pointer = None;
+        let mut state = self.inner.state.lock();
+        let pointer = (access.pointer == Pointer::Individual).then_some(state.pointer);
         let first = match access.pointer {
             Pointer::Explicit(offset) => offset,
+            Pointer::Individual => state.pointer,
             Pointer::Shared => 0,
-            Pointer::Individual => {
-                let mut state = self.inner.state.lock();
-                let at = state.pointer;
-                pointer = Some(at);
-                state.pointer = at.saturating_add(len / unit);
-                at
-            }
         };
         let from = data_bytes(&seen, first)?;
-        if let Some(last) = len.checked_sub(1) {
+        if let Some(last) = len.checked_sub(1)
+            && access.direction == Direction::Write
+        {
             seen.view.locate(from.saturating_add(last))?;
         }
+        if pointer.is_some() {
+            state.pointer = first.saturating_add(len / unit);
+        }
+        drop(state);
         Ok(Prepared {
             file: self.clone(),
             is_atomic,
@@ -180,6 +181,14 @@ impl Prepared {
     /// `moved` bytes were moved: lays what was read into the program's memory, and sets the
     /// individual pointer back to the end of what there was.
     fn settle(&self, moved: u64) -> Result<u64> {
+        let (moved, bytes) = match self.direction {
+            Direction::Read => {
+                let representation = &self.seen.representation;
+                representation.incoming(&self.data, moved, &self.memory)?
+            }
+            Direction::Write if moved == self.len => (moved, self.memory.bytes()?),
+            Direction::Write => (moved, moved),
+        };
         if let Some(before) = self.pointer
             && moved < self.len
         {
@@ -189,14 +198,7 @@ impl Prepared {
                 state.pointer = before + moved.div_ceil(self.seen.view.unit());
             }
         }
-        match self.direction {
-            Direction::Read => {
-                let representation = &self.seen.representation;
-                representation.incoming(&self.data, moved, &self.memory)
-            }
-            Direction::Write if moved == self.len => self.memory.bytes(),
-            Direction::Write => Ok(moved),
-        }
+        Ok(bytes)
     }
 
     fn broken(&self, broken: &Broken) -> Error {

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use crate::data::{Basic, Buffer, Datatype, with_sizes};
 use crate::error::{Cause, Class, Result};
+use crate::memory::Span;
 
 /// How data is represented in a file.
 #[derive(Clone, Debug)]
@@ -83,7 +84,7 @@ impl Representation {
                 let packed = memory.pack_external(span);
                 packed.map_err(|unfit| Cause::File(Class::Conversion, unfit.to_string().into()))?;
             }
-            (Self::Own(_, conversion), Some(span)) => {
+            (Self::Own(_, conversion), Some(span)) if memory.count() > 0 => {
                 span.update(|bytes| conversion.write(memory, bytes))?;
             }
             _ => {}
@@ -106,28 +107,32 @@ impl Representation {
     }
 
     /// Lays the first `bytes` bytes of `file`, which [`Representation::room`] has made, into
-    /// `memory`. Returns the bytes there; elements that are not whole are left out.
+    /// `memory`. Returns how many of them were used, and the bytes there: what is not whole is left
+    /// out, an element of a predefined datatype, or one of the datatype where the program converts.
     ///
     /// # Errors
     /// A value does not fit; what a function of the program returns.
-    pub fn incoming(&self, file: &Buffer, bytes: u64, memory: &Buffer) -> Result<u64> {
-        let each = match self {
-            Self::Native(_) => return Ok(bytes),
-            _ => self.in_file(memory.datatype())?.size(),
-        };
-        let count = bytes.checked_div(each).unwrap_or(0).min(memory.count());
-        let (memory, span) = (memory.moved(0, count), file.contiguous());
-        let span = span.expect("bytes have no gaps");
-        let span = span.part(0, (count * each) as usize);
+    pub fn incoming(&self, file: &Buffer, bytes: u64, memory: &Buffer) -> Result<(u64, u64)> {
+        let span = file.contiguous();
+        let read = |span: Option<Span>| span.expect("bytes have no gaps").part(0, bytes as usize);
         match self {
-            Self::Native(_) => {}
+            Self::Native(_) => Ok((bytes, bytes)),
             Self::External32 => {
-                let unpacked = memory.unpack_external(span);
-                unpacked
-                    .map_err(|unfit| Cause::File(Class::Conversion, unfit.to_string().into()))?;
+                let unpacked = memory.unpack_external_start(read(span));
+                unpacked.map_err(|unfit| {
+                    Cause::File(Class::Conversion, unfit.to_string().into()).into()
+                })
             }
-            Self::Own(_, conversion) => span.update(|bytes| conversion.read(&memory, bytes))?,
+            Self::Own(_, conversion) => {
+                let each = self.in_file(memory.datatype())?.size();
+                let count = bytes.checked_div(each).unwrap_or(0).min(memory.count());
+                let (memory, used) = (memory.moved(0, count), count * each);
+                if count > 0 {
+                    let span = read(span).part(0, used as usize);
+                    span.update(|bytes| conversion.read(&memory, bytes))?;
+                }
+                Ok((used, memory.bytes()?))
+            }
         }
-        memory.bytes()
     }
 }

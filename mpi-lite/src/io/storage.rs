@@ -185,17 +185,20 @@ impl Drop for Held<'_> {
 pub(super) struct Disk {
     file: File,
     is_remote: bool,
+    /// A lock that others may share needs a file that may be read.
+    can_read: bool,
     threads: Mutex<()>,
 }
 
 impl Disk {
     /// An open file.
     #[must_use]
-    pub(super) fn new(file: File) -> Self {
+    pub(super) fn new(file: File, can_read: bool) -> Self {
         let kind = fstatfs(&file).map(|about| about.f_type);
         Self {
             is_remote: kind.is_ok_and(|kind| REMOTE.contains(&(kind as u32))),
             threads: Mutex::new(()),
+            can_read,
             file,
         }
     }
@@ -258,8 +261,8 @@ impl Storage for Disk {
 
     fn lock(&self, range: &Range<u64>, kind: LockKind) -> io::Result<()> {
         let kind = match kind {
-            LockKind::Exclusive => libc::F_WRLCK,
-            LockKind::Shared => libc::F_RDLCK,
+            LockKind::Shared if self.can_read => libc::F_RDLCK,
+            _ => libc::F_WRLCK,
         };
         let wanted = record(range, kind);
         loop {

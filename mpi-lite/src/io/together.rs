@@ -17,6 +17,9 @@ use crate::coll::{Collective, tell_all};
 use crate::comm::{Call, Everyone, Members, Operation};
 use crate::error::{Cause, Result};
 
+/// Domains pay if at least one byte in so many is wanted.
+const SPARSE: u64 = 8;
+
 /// A process whose runs are so long gains nothing by the help of others.
 const LONG: u64 = 1 << 16;
 
@@ -47,8 +50,6 @@ struct Wish {
     run: u64,
     /// Bytes in the file.
     size: u64,
-    /// The shared pointer, as process 0 knows it.
-    pointer: u64,
 }
 
 impl Wish {
@@ -62,23 +63,12 @@ impl Wish {
             end,
             run,
             size,
-            pointer,
         } = self;
-        vec![
-            can_sieve.into(),
-            len,
-            units,
-            from,
-            at,
-            end,
-            run,
-            size,
-            pointer,
-        ]
+        vec![can_sieve.into(), len, units, from, at, end, run, size]
     }
 
     fn of_words(words: &[u64]) -> Result<Self> {
-        let &[can_sieve, len, units, from, at, end, run, size, pointer] = words else {
+        let &[can_sieve, len, units, from, at, end, run, size] = words else {
             return Err(Cause::System("a process has told no access".into()).into());
         };
         Ok(Self {
@@ -90,7 +80,6 @@ impl Wish {
             end,
             run,
             size,
-            pointer,
         })
     }
 }
@@ -124,7 +113,7 @@ impl Together {
         }
     }
 
-    fn wish(&self, is_first: bool) -> Result<Wish> {
+    fn wish(&self) -> Wish {
         let inner = &self.file.inner;
         let mut wish = Wish {
             can_sieve: inner.can_read,
@@ -135,24 +124,23 @@ impl Together {
             end: 0,
             run: 0,
             size: 0,
-            pointer: 0,
         };
-        if is_first && self.direction() == Direction::Read {
+        if self.direction() == Direction::Read {
             wish.size = inner.storage.size().unwrap_or(0);
         }
-        if is_first && self.is_ordered() {
-            wish.pointer = inner.pointer.at_first();
-        }
         let Ok(prepared) = &self.prepared else {
-            return Ok(wish);
+            return wish;
         };
         (wish.len, wish.units, wish.from) = (prepared.len, prepared.units(), prepared.from);
         if prepared.len > 0 && !self.is_ordered() {
-            let hull = self.seen.view.hull(prepared.from, prepared.len)?;
-            (wish.at, wish.end) = (hull.at, hull.end());
+            match self.seen.view.hull(prepared.from, prepared.len) {
+                Ok(hull) => (wish.at, wish.end) = (hull.at, hull.end()),
+                // A read that goes beyond any file, which ends before that.
+                Err(_) => wish.can_sieve = false,
+            }
             wish.run = self.seen.view.run_length();
         }
-        Ok(wish)
+        wish
     }
 
     /// How the processes help each other, if that pays. All find the same.
@@ -178,20 +166,30 @@ impl Together {
         if is_read && peers.nodes().is_none() && wanting.len() <= 8 && peers.at_site().is_some() {
             return None;
         }
+        // Each process has seen at least what it has written itself.
+        let size = wishes.iter().map(|wish| wish.size).max()?;
+        let end = if is_read { last.min(size) } else { last };
         let spans = wishes.iter().zip(&parties.views).map(|(wish, view)| {
             let there = match is_read {
-                true => view.data_before(wishes[0].size).saturating_sub(wish.from),
+                true => view.data_before(size).saturating_sub(wish.from),
                 false => wish.len,
             };
             (wish.from, wish.len.min(there))
         });
+        let data = wanting
+            .iter()
+            .map(|wish| wish.len)
+            .fold(0, u64::saturating_add);
+        if end <= first.at || end - first.at > data.saturating_mul(SPARSE) {
+            return None;
+        }
         Some(Plan {
             spans: spans.collect(),
             parties: Arc::clone(parties),
             aggregators: aggregators(peers.all(), peers.nodes(), hints.aggregators as usize),
             domain: hints.domain,
             at: first.at,
-            end: last,
+            end,
         })
     }
 }
@@ -212,8 +210,7 @@ impl Collective for Together {
     }
 
     async fn by_messages<P: Everyone>(&self, peers: &P) -> Result<u64> {
-        let wish = self.wish(peers.here() == 0)?;
-        let told = tell_all(self.operation, &wish.to_words(), peers).await?;
+        let told = tell_all(self.operation, &self.wish().to_words(), peers).await?;
         let wishes: Vec<Wish> = told
             .iter()
             .map(|words| Wish::of_words(words))
@@ -224,12 +221,13 @@ impl Collective for Together {
                 let units = wishes.iter().map(|wish| wish.units);
                 units.fold(0, u64::saturating_add)
             };
-            let base = wishes[0].pointer;
+            // All have come, so nothing that they did before is missing in the pointer.
+            let base = match peers.here() {
+                0 => self.file.inner.pointer.take(units(&wishes))?,
+                _ => 0,
+            };
+            let base = tell_all(self.operation, &[base], peers).await?[0][0];
             let own = base.saturating_add(units(&wishes[..peers.here()]));
-            self.file
-                .inner
-                .pointer
-                .has_reached(base.saturating_add(units(&wishes)));
             if let Ok(prepared) = &mut prepared {
                 prepared.from = data_bytes(&prepared.seen, own)?;
             }

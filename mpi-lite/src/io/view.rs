@@ -155,6 +155,15 @@ impl View {
         }
     }
 
+    /// Runs of a tile that have to be kept one by one.
+    #[must_use]
+    pub fn listed_runs(&self) -> u64 {
+        match &self.tile {
+            Tile::Even { .. } => 0,
+            Tile::Listed { runs, .. } => runs.len() as u64,
+        }
+    }
+
     /// Appends what another process needs to have the same view.
     pub fn write(&self, out: &mut Vec<u8>) {
         out.extend(self.displacement.to_le_bytes());

@@ -45,7 +45,6 @@ impl Viewed {
             filetype: byte,
             representation: Representation::Native("native"),
             parties: None,
-            has_gaps: false,
         }
     }
 }
@@ -60,14 +59,14 @@ pub(super) struct Viewed {
     pub(super) representation: Representation,
     /// Who sees what, if processes may move data for each other.
     pub(super) parties: Option<Arc<Parties>>,
-    /// A process has a view with gaps, and may sieve what it writes.
-    pub(super) has_gaps: bool,
 }
 
 /// A view of more bytes is not told to others.
 const VIEW_MOST: usize = 1 << 16;
 /// All views together have at most as many.
 const VIEWS_MOST: usize = 1 << 24;
+/// Runs of tiles that each process keeps of all.
+const RUNS_MOST: u64 = 1 << 16;
 
 /// Who sees what of a file.
 pub(super) struct Parties {
@@ -75,22 +74,16 @@ pub(super) struct Parties {
     pub(super) views: Vec<View>,
 }
 
-/// What the processes have found when they set their views.
-pub(super) struct Met {
-    pub(super) views: Option<Arc<Parties>>,
-    pub(super) has_gaps: bool,
-}
-
 impl Parties {
     /// Tells all processes of the view of this one, or that it has none. Collective.
     pub(super) fn meet(
         (communicator, name): (&Communicator, &str),
         made: Result<Viewed>,
-    ) -> Result<(Viewed, Met)> {
+    ) -> Result<(Viewed, Option<Arc<Self>>)> {
         let operation = Operation::FileSetView;
         let mut form = Vec::new();
         let words = match &made {
-            Err(_) => vec![0; 6],
+            Err(_) => vec![0; 7],
             Ok(seen) => {
                 seen.view.write(&mut form);
                 let name = seen.representation.name().bytes();
@@ -99,7 +92,8 @@ impl Parties {
                 });
                 let order = seen.view.order() as u64;
                 let extent = seen.etype.extent().cast_unsigned();
-                vec![1, order, form.len() as u64, extent, name, seen.view.unit()]
+                let (len, runs) = (form.len() as u64, seen.view.listed_runs());
+                vec![1, order, len, runs, extent, name, seen.view.unit()]
             }
         };
         let tell = |words| communicator.run(&Told { operation, words });
@@ -112,7 +106,7 @@ impl Parties {
                 &format!("rank {rank} could not set its view"),
             ));
         }
-        if let Some(rank) = rank_of(&|theirs| theirs[3..] != words[3..]) {
+        if let Some(rank) = rank_of(&|theirs| theirs[4..] != words[4..]) {
             let why = format!(
                 "the extent of the etype or the data representation differs between rank {} and \
                  rank {rank}: all processes must pass the same",
@@ -125,12 +119,16 @@ impl Parties {
         let is_mixed = all.iter().any(|theirs| is(theirs, Order::Mixed));
         let most = all.iter().map(|theirs| theirs[2] as usize).max();
         let most = most.unwrap_or(0);
-        let fits = most <= VIEW_MOST && most * all.len() <= VIEWS_MOST;
+        let runs = all
+            .iter()
+            .map(|theirs| theirs[3])
+            .fold(0, u64::saturating_add);
+        let fits = most <= VIEW_MOST && most * all.len() <= VIEWS_MOST && runs <= RUNS_MOST;
         let views = match has_gaps && !is_mixed && fits && all.len() > 1 {
             true => Some(Arc::new(Self::told(&tell, form, (most, &all))?)),
             false => None,
         };
-        Ok((seen, Met { views, has_gaps }))
+        Ok((seen, views))
     }
 
     /// Tells all processes the form of the view of this one, padded to the length of the longest.

@@ -2,6 +2,7 @@
 /* File pointers: individual and shared ones; what is blocking, beside the program, and split. */
 #define _XOPEN_SOURCE 700
 #include "file.h"
+#include <time.h>
 
 enum { EACH = 5, ROUNDS = 20 };
 
@@ -145,6 +146,40 @@ static void in_the_order_of_ranks(MPI_File file)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
+static void wait_a_while(long nanoseconds)
+{
+    struct timespec time = {0, nanoseconds};
+
+    nanosleep(&time, NULL);
+}
+
+/* What a rank writes before it comes to an ordered write lies before that, or behind it. */
+static void shared_before_ordered(MPI_File file)
+{
+    int record[2], i, *all, total = ROUNDS * size * 2, zeros = 0;
+    MPI_Offset at;
+
+    OK(MPI_File_set_size(file, 0));
+    OK(MPI_File_seek_shared(file, 0, MPI_SEEK_SET));
+    for (i = 0; i < ROUNDS; i++) {
+        record[0] = record[1] = 1 + rank;
+        wait_a_while(rank * 200000);
+        OK(MPI_File_write_shared(file, record, 1, MPI_INT, MPI_STATUS_IGNORE));
+        OK(MPI_File_write_ordered(file, record + 1, 1, MPI_INT, MPI_STATUS_IGNORE));
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    OK(MPI_File_get_position_shared(file, &at));
+    CHECK_INT(at, total);
+    all = calloc((size_t)total, sizeof *all);
+    CHECK_INT(content((unsigned char *)all, sizeof *all * (size_t)total),
+              (long)sizeof *all * total);
+    for (i = 0; i < total; i++)
+        zeros += all[i] == 0;
+    CHECK_INT(zeros, 0);
+    free(all);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 static void split(MPI_File file)
 {
     int number = 4711 + rank, back = 0;
@@ -174,6 +209,7 @@ int main(int argc, char **argv)
     at_the_end(file);
     shared(file);
     in_the_order_of_ranks(file);
+    shared_before_ordered(file);
     split(file);
     OK(MPI_File_close(&file));
     remove_file();

@@ -4,7 +4,7 @@
 #define _XOPEN_SOURCE 700
 #include "file.h"
 
-enum { SEEDS = 25, STEPS = 12, MOST = 1 << 16 };
+enum { SEEDS = 40, STEPS = 12, MOST = 1 << 16 };
 
 static unsigned char model[MOST], found[MOST];
 static long length;

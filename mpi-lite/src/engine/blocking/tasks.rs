@@ -26,7 +26,9 @@ impl Engine {
     /// [`Engine::run_tasks`] must follow.
     pub fn enter_task(&self, job: Job, after: Option<TaskId>) -> (Request, TaskId) {
         let mut lane = self.lane.lock();
-        let request = lane.requests_mut().insert(Operation::of_task(job.context));
+        let is_collective = matches!(job.purpose, Purpose::Collective { .. });
+        let operation = Operation::of_task(job.context, is_collective);
+        let request = lane.requests_mut().insert(operation);
         (request, self.waiting.tasks().enter(request, job, after))
     }
 

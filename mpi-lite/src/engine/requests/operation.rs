@@ -128,9 +128,11 @@ impl Operation {
     }
 
     /// An active one that a task completes.
-    pub(crate) fn of_task(context: Context) -> Self {
+    pub(crate) fn of_task(context: Context, is_collective: bool) -> Self {
         let mut operation = Self::active(Some(context), Span::EMPTY);
-        operation.owner = Owner::Collective;
+        if is_collective {
+            operation.owner = Owner::Collective;
+        }
         operation
     }
 
