@@ -114,6 +114,9 @@ impl Manner<'_> {
                 let span = scratch.of(hull.len)?;
                 let _held = match guarded(hull, LockKind::Exclusive) {
                     Ok(held) => held,
+                    Err(error) if has_no_locks(&error) => {
+                        return self.write_each(data, done, memory);
+                    }
                     Err(error) => return Ok(Moved::until(0, error)),
                 };
                 let got = storage::read(self.storage, hull.at, span.into());
@@ -239,6 +242,23 @@ impl Manner<'_> {
         })
     }
 
+    /// Writes one run after the other.
+    fn write_each(&self, data: Region, done: u64, memory: &Buffer) -> Result<Moved> {
+        let mut moved = Moved::whole(0);
+        let mut outcome = Ok(());
+        self.view.runs(data.at, data.len, |run| {
+            match self.write_run(run, done + moved.bytes, memory) {
+                Ok(more) => {
+                    moved.bytes += more.bytes;
+                    moved.error = more.error;
+                }
+                Err(error) => outcome = Err(error),
+            }
+            moved.error.is_none() && outcome.is_ok()
+        })?;
+        outcome.map(|()| moved)
+    }
+
     fn write_run(&self, run: Region, done: u64, memory: &Buffer) -> Result<Moved> {
         if let Some(span) = memory.contiguous() {
             let bytes = span.part(done as usize, run.len as usize);
@@ -252,7 +272,7 @@ impl Manner<'_> {
 }
 
 /// Returns true if the file system has no locks at all.
-fn has_no_locks(error: &std::io::Error) -> bool {
+pub(super) fn has_no_locks(error: &std::io::Error) -> bool {
     let numbers = [Errno::ENOLCK, Errno::ENOSYS, Errno::EOPNOTSUPP].map(|errno| errno as i32);
     error
         .raw_os_error()

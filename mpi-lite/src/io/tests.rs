@@ -186,12 +186,14 @@ fn random_accesses_are_those_of_the_model_however_the_file_system_cuts_them() {
             is_short: seed % 3 > 0,
             interrupts: seed % 5 > 2,
             is_remote: seed % 7 == 0,
+            has_no_locks: seed % 7 == 1,
             fails_at: None,
         };
         let (disk, file) = open(world, place, faults);
         let (mut model, rank) = (Model::new(size), world.rank() as usize);
         for step in plan(seed, size) {
-            if !model.is_defined(&step) {
+            let needs_locks = matches!(step.act, Act::Atomic(_));
+            if !model.is_defined(&step) || (needs_locks && faults.has_no_locks) {
                 continue;
             }
             let seen = play(&file, &step, rank, &model);
@@ -227,6 +229,7 @@ fn an_error_of_the_file_system_is_told_and_spoils_nothing_else() {
             is_short: seed % 2 > 0,
             interrupts: false,
             is_remote: false,
+            has_no_locks: false,
             fails_at: Some(1 + seed % 40),
         };
         let (disk, file) = open(world, place, faults);

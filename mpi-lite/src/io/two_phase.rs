@@ -11,7 +11,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use super::access::{Broken, between, into};
+use super::access::{Broken, Manner, between, has_no_locks, into};
 use super::errors::{number, refused};
 use super::prepared::{Direction, Prepared};
 use super::storage::{self, Held, LockKind, Moved, Storage};
@@ -221,8 +221,12 @@ fn write_domain(
         false => LockKind::Exclusive,
     };
     let _held = match Held::take(storage, hull.at..hull.end(), kind) {
-        Ok(held) => held,
-        Err(error) => return failed(hull.at, error),
+        Ok(held) => Some(held),
+        Err(error) if storage.is_remote() || !has_no_locks(&error) => {
+            return failed(hull.at, error);
+        }
+        Err(_) if is_full => None,
+        Err(_) => return write_each(storage, parties, pieces),
     };
     if !is_full && let Some(error) = storage::read(storage, hull.at, span.into()).error {
         return failed(hull.at, error);
@@ -237,6 +241,26 @@ fn write_domain(
         Some(error) => failed(hull.at + bytes, error),
         None => Ok(None),
     }
+}
+
+/// Writes the runs of each process: the file system has no locks.
+fn write_each(
+    storage: &dyn Storage,
+    parties: &Parties,
+    pieces: &[(usize, Region, Buffer)],
+) -> Result<Option<Broken>> {
+    for (rank, share, bytes) in pieces {
+        let manner = Manner {
+            storage,
+            view: &parties.views[*rank],
+            is_atomic: false,
+            can_sieve: false,
+        };
+        if let Err(broken) = manner.write(share.at, bytes)? {
+            return Ok(Some(broken));
+        }
+    }
+    Ok(None)
 }
 
 /// From the first byte of these shares to the last one, and whether there is no gap between.

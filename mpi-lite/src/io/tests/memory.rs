@@ -13,12 +13,18 @@ use crate::memory::{Bytes, Room};
 
 /// What goes wrong.
 #[derive(Clone, Copy, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "faults are independent of each other"
+)]
 pub(super) struct Faults {
     pub(super) seed: u64,
     /// A call moves less than it was asked for.
     pub(super) is_short: bool,
     /// A call is interrupted now and then.
     pub(super) interrupts: bool,
+    /// It has no locks.
+    pub(super) has_no_locks: bool,
     /// Other hosts see only what is moved under locks.
     pub(super) is_remote: bool,
     /// This call and all later ones fail.
@@ -77,6 +83,7 @@ impl MemoryFile {
             seed: 0,
             is_short: false,
             interrupts: false,
+            has_no_locks: false,
             is_remote: false,
             fails_at: Some(0),
         };
@@ -173,6 +180,9 @@ impl Storage for MemoryFile {
     }
 
     fn lock(&self, range: &Range<u64>, kind: LockKind) -> io::Result<()> {
+        if self.faults.has_no_locks {
+            return Err(Errno::ENOLCK.into());
+        }
         let me = std::thread::current().id();
         loop {
             let mut held = self.lock.lock();
