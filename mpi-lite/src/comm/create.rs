@@ -132,10 +132,15 @@ impl Communicator {
     }
 }
 
-/// A number of 64 bits for a name, in two words (FNV-1a), and a tag of 31 of them.
-pub(super) fn hash(name: &[u8]) -> ([u32; 2], i32) {
+/// A number of 64 bits for a name (FNV-1a).
+pub(crate) fn number_of(name: &[u8]) -> u64 {
     let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-    let hash = name.iter().fold(0xcbf2_9ce4_8422_2325, mix);
+    name.iter().fold(0xcbf2_9ce4_8422_2325, mix)
+}
+
+/// The number of a name in two words, and a tag of 31 bits of it.
+pub(super) fn hash(name: &[u8]) -> ([u32; 2], i32) {
+    let hash = number_of(name);
     let [high, low] = [(hash >> 32) as u32, hash as u32];
     ([high, low], (low & i32::MAX as u32).cast_signed())
 }

@@ -27,6 +27,7 @@ pub use call::Call;
 pub(crate) use call::{
     Form, Operation, give_up_at, in_words, mismatch, mismatch_at_site, missed_at_site,
 };
+pub(crate) use create::number_of;
 pub use group::Group;
 pub use inter::{Bridge, Sides};
 pub use nodes::Nodes;

@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::memory::Span;
 
 /// The bytes of a file that are in memory at a time.
-pub(super) const SIEVED: u64 = 512 << 10;
+const SIEVED: u64 = 512 << 10;
 
 /// Runs are sieved if at least one byte in so many is theirs.
 const SPARSE: u64 = 8;

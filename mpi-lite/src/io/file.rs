@@ -244,15 +244,10 @@ impl File {
         (operation, doing): (Operation, &str),
         call: impl FnOnce() -> std::io::Result<()>,
     ) -> Result<()> {
-        let outcome = match self.inner.communicator.rank() {
-            0 => call().map_or_else(|error| number(&error), |()| 0),
-            _ => 0,
-        };
-        let told = self.tell(operation, vec![outcome as u64])?;
-        match told[0][0] {
-            0 => Ok(()),
-            number => Err(refused(doing, &self.inner.name, number as i32)),
-        }
+        let Inner {
+            communicator, name, ..
+        } = &*self.inner;
+        let_first((communicator, name), (operation, doing), call)
     }
 
     /// Makes the file `size` bytes long. Collective.
@@ -511,14 +506,25 @@ impl File {
             return Ok(());
         }
         tell(vec![0])?;
-        let outcome = match communicator.rank() {
-            0 => std::fs::remove_file(&path).map_or_else(|error| number(&error), |()| 0),
-            _ => 0,
-        };
-        match tell(vec![outcome as u64])?[0][0] {
-            0 => Ok(()),
-            number => Err(refused("deleting", &name, number as i32)),
-        }
+        let delete = || std::fs::remove_file(&path);
+        let_first((&communicator, &name), (operation, "deleting"), delete)
+    }
+}
+
+/// Lets process 0 do something for all, and tells all how it ended. Collective.
+fn let_first(
+    (communicator, name): (&Communicator, &str),
+    (operation, doing): (Operation, &str),
+    call: impl FnOnce() -> std::io::Result<()>,
+) -> Result<()> {
+    let outcome = match communicator.rank() {
+        0 => call().map_or_else(|error| number(&error), |()| 0),
+        _ => 0,
+    };
+    let words = vec![outcome as u64];
+    match communicator.run(&Told { operation, words })?[0][0] {
+        0 => Ok(()),
+        number => Err(refused(doing, name, number as i32)),
     }
 }
 

@@ -4,7 +4,7 @@
 
 use super::errors::wrong;
 use super::file::{File, Split, data_bytes};
-use super::prepared::{Access, Pointer};
+use super::prepared::{Access, Pointer, Prepared};
 use super::together::Together;
 use crate::comm::Operation;
 use crate::engine::{Job, Purpose, Request, Submissions};
@@ -21,11 +21,17 @@ impl File {
     ///
     /// Source: MPI 5.0, 14.4.2 to 14.4.4.
     pub fn access(&self, access: &Access) -> Result<u64> {
+        self.prepare_alone(access)?.carry_out()
+    }
+
+    /// An access of this process, which takes its part of the file if the pointer is the shared one.
+    fn prepare_alone(&self, access: &Access) -> Result<Prepared> {
         let mut prepared = self.prepare(access)?;
         if access.pointer == Pointer::Shared {
-            prepared.from = data_bytes(&prepared.seen, self.inner.pointer.take(prepared.units())?)?;
+            let first = self.inner.pointer.take(prepared.units())?;
+            prepared.from = data_bytes(&prepared.seen, first)?;
         }
-        prepared.carry_out()
+        Ok(prepared)
     }
 
     /// Starts an access of this process, which goes on beside the program. The status of its
@@ -36,10 +42,7 @@ impl File {
     ///
     /// Source: MPI 5.0, 14.4.2 to 14.4.4.
     pub fn start(&self, access: &Access) -> Result<Request> {
-        let mut prepared = self.prepare(access)?;
-        if access.pointer == Pointer::Shared {
-            prepared.from = data_bytes(&prepared.seen, self.inner.pointer.take(prepared.units())?)?;
-        }
+        let mut prepared = self.prepare_alone(access)?;
         prepared.pointer = None;
         let engine = self.communicator().engine();
         let submissions = Submissions::default();

@@ -23,7 +23,7 @@ use super::storage::Disk;
 #[cfg(test)]
 use super::storage::Storage;
 use super::viewed::{Told, Viewed};
-use crate::comm::{Communicator, Operation};
+use crate::comm::{Communicator, Operation, number_of};
 use crate::error::{Cause, Class, Result};
 
 /// An open file of the system.
@@ -117,10 +117,7 @@ fn check_same(
     (path, name): (&Path, &str),
     identity: [u64; 2],
 ) -> Result<()> {
-    let bytes = path.as_os_str().as_encoded_bytes().iter();
-    let hash = bytes.fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    });
+    let hash = number_of(path.as_os_str().as_encoded_bytes());
     let [device, number] = identity;
     let all = tell(communicator, vec![hash, device, number])?;
     let differs = |theirs: &Vec<u64>| theirs[0] != hash && theirs[1..] != identity;

@@ -202,18 +202,14 @@ impl Prepared {
     }
 
     fn broken(&self, broken: &Broken) -> Error {
-        let doing = match self.direction {
-            Direction::Read => "reading",
-            Direction::Write => "writing",
+        let (doing, way) = match self.direction {
+            Direction::Read => ("reading", "from"),
+            Direction::Write => ("writing", "to"),
         };
         let doing = format!(
-            "{doing} at byte {} of the file, after {} of {} bytes of data, from",
+            "{doing} at byte {} of the file, after {} of {} bytes of data, {way}",
             broken.at, broken.moved, self.len
         );
-        let doing = match self.direction {
-            Direction::Read => doing,
-            Direction::Write => doing.replace(", from", ", to"),
-        };
         refused(&doing, &self.file.inner.name, number(&broken.error))
     }
 }

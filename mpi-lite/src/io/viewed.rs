@@ -8,7 +8,7 @@ use super::errors::wrong;
 use super::represent::Representation;
 use super::view::{Order, View};
 use crate::coll::{Collective, tell_all};
-use crate::comm::{Call, Communicator, Everyone, Members, Operation};
+use crate::comm::{Call, Communicator, Everyone, Members, Operation, number_of};
 use crate::data::Datatype;
 use crate::error::{Class, Error, Result};
 
@@ -86,10 +86,7 @@ impl Parties {
             Err(_) => vec![0; 7],
             Ok(seen) => {
                 seen.view.write(&mut form);
-                let name = seen.representation.name().bytes();
-                let name = name.fold(0u64, |hash, byte| {
-                    hash.wrapping_mul(31).wrapping_add(byte.into())
-                });
+                let name = number_of(seen.representation.name().as_bytes());
                 let order = seen.view.order() as u64;
                 let extent = seen.etype.extent().cast_unsigned();
                 let (len, runs) = (form.len() as u64, seen.view.listed_runs());
