@@ -21,17 +21,7 @@ impl File {
     ///
     /// Source: MPI 5.0, 14.4.2 to 14.4.4.
     pub fn access(&self, access: &Access) -> Result<u64> {
-        self.prepare_alone(access)?.carry_out()
-    }
-
-    /// An access of this process, which takes its part of the file if the pointer is the shared one.
-    fn prepare_alone(&self, access: &Access) -> Result<Prepared> {
-        let mut prepared = self.prepare(access)?;
-        if access.pointer == Pointer::Shared {
-            let first = self.inner.pointer.take(prepared.units())?;
-            prepared.from = data_bytes(&prepared.seen, first)?;
-        }
-        Ok(prepared)
+        prepare_alone(self, access)?.carry_out()
     }
 
     /// Starts an access of this process, which goes on beside the program. The status of its
@@ -42,7 +32,7 @@ impl File {
     ///
     /// Source: MPI 5.0, 14.4.2 to 14.4.4.
     pub fn start(&self, access: &Access) -> Result<Request> {
-        let mut prepared = self.prepare_alone(access)?;
+        let mut prepared = prepare_alone(self, access)?;
         prepared.pointer = None;
         let engine = self.communicator().engine();
         let submissions = Submissions::default();
@@ -164,4 +154,14 @@ impl File {
             ),
         ))
     }
+}
+
+/// An access of one process, which takes its part of the file if the pointer is the shared one.
+fn prepare_alone(file: &File, access: &Access) -> Result<Prepared> {
+    let mut prepared = file.prepare(access)?;
+    if access.pointer == Pointer::Shared {
+        let first = file.inner.pointer.take(prepared.units())?;
+        prepared.from = data_bytes(&prepared.seen, first)?;
+    }
+    Ok(prepared)
 }
