@@ -254,6 +254,9 @@ pub enum Cause {
     /// A file, or what was asked of it; the class says of which kind it is.
     #[error("{1}")]
     File(Class, Box<str>),
+    /// A window, or what was asked of it; the class says of which kind it is.
+    #[error("{1}")]
+    Window(Class, Box<str>),
     /// Starting up failed.
     #[error("{0}")]
     Start(Box<str>),
@@ -297,6 +300,18 @@ pub enum Class {
     FileInUse,
     Conversion,
     Io,
+    Win,
+    Base,
+    Size,
+    Disp,
+    Assert,
+    LockType,
+    RmaSync,
+    RmaRange,
+    RmaConflict,
+    RmaShared,
+    RmaAttach,
+    RmaFlavor,
     Other,
 }
 
@@ -308,7 +323,7 @@ impl Cause {
             Self::Tag(_) => Class::Tag,
             Self::Count { .. } => Class::Count,
             Self::NoMemory { .. } => Class::NoMem,
-            Self::File(class, _) => *class,
+            Self::File(class, _) | Self::Window(class, _) => *class,
             Self::NullBuffer
             | Self::Overlap(_)
             | Self::BufferFull { .. }

@@ -8,7 +8,7 @@
 //! * L4 `engine`
 //! * L5 `comm`
 //! * L6 `coll`
-//! * L7 `io`
+//! * L7 `io rma`
 //! * L8 `world`
 
 pub mod boot;
@@ -27,6 +27,7 @@ pub mod peers;
 pub mod pool;
 #[cfg(test)]
 mod protocol_page;
+pub mod rma;
 pub mod slab;
 mod sync;
 pub mod topology;

@@ -15,7 +15,7 @@ const LAYERS: &[&[&str]] = &[
     &["engine"],
     &["comm"],
     &["coll"],
-    &["io"],
+    &["io", "rma"],
     &["world", "protocol_page"],
 ];
 

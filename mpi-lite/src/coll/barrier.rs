@@ -16,6 +16,10 @@ use crate::error::Result;
 #[derive(Clone, Copy, Debug)]
 pub struct Barrier;
 
+/// A barrier that another operation needs, in its name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BarrierOf(pub(crate) Operation);
+
 impl Collective for Barrier {
     type Output = ();
 
@@ -46,19 +50,48 @@ impl Collective for Barrier {
 
     #[inline(always)]
     fn without_messages(&self, near: &Near<'_>) -> Result<Option<()>> {
-        match choose::barrier(near) {
-            Some((Meeting::All, at_site)) => shared::barrier_in_rounds(at_site).map(Some),
-            Some((_, at_site)) => shared::barrier_by_count(at_site).map(Some),
-            None => Ok(near.is_alone().then_some(())),
-        }
+        meet(near, Operation::Barrier)
     }
 
     async fn by_messages<P: Everyone>(&self, peers: &P) -> Result<()> {
-        match peers.nodes() {
-            // Boxed, so that the future of processes that are equally near stays small.
-            Some(nodes) => Box::pin(by_nodes(peers, nodes)).await,
-            None => dissemination(peers).await,
-        }
+        meet_by_messages(peers).await
+    }
+}
+
+impl Collective for BarrierOf {
+    type Output = ();
+
+    fn call(&self) -> Call {
+        Call::of_all(self.0)
+    }
+
+    fn check(&self, _members: Members) -> Result<()> {
+        Ok(())
+    }
+
+    fn without_messages(&self, near: &Near<'_>) -> Result<Option<()>> {
+        meet(near, self.0)
+    }
+
+    async fn by_messages<P: Everyone>(&self, peers: &P) -> Result<()> {
+        meet_by_messages(peers).await
+    }
+}
+
+#[inline(always)]
+fn meet(near: &Near<'_>, kind: Operation) -> Result<Option<()>> {
+    match choose::barrier(near) {
+        Some((Meeting::All, at_site)) => shared::barrier_in_rounds(at_site, kind).map(Some),
+        Some((_, at_site)) => shared::barrier_by_count(at_site, kind).map(Some),
+        None => Ok(near.is_alone().then_some(())),
+    }
+}
+
+async fn meet_by_messages<P: Everyone>(peers: &P) -> Result<()> {
+    match peers.nodes() {
+        // Boxed, so that the future of processes that are equally near stays small.
+        Some(nodes) => Box::pin(by_nodes(peers, nodes)).await,
+        None => dissemination(peers).await,
     }
 }
 

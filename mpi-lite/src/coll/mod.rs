@@ -47,6 +47,7 @@ pub use allgather::{Allgather, Allgatherv};
 pub use allreduce::Allreduce;
 pub use alltoall::{Alltoall, Alltoallw};
 pub use barrier::Barrier;
+pub(crate) use barrier::BarrierOf;
 pub use bcast::Bcast;
 pub use buffers::Input;
 pub use collective::Collective;
@@ -56,7 +57,7 @@ pub use reduce::{Reduce, reduce_local};
 pub use reduce_scatter::{ReduceScatter, ReduceScatterBlock};
 pub use scan::{Exscan, Scan};
 pub use scatter::{Scatter, Scatterv};
-pub(crate) use words::tell_all;
+pub(crate) use words::{Told, tell_all};
 
 #[cfg(all(test, feature = "sim"))]
 mod creations_tests;

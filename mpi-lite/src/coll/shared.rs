@@ -57,9 +57,9 @@ fn check_release(at_site: AtSite<'_>, theirs: About, mine: About) -> Result<()> 
 }
 
 /// Dissemination by sequence words: see `barrier`.
-pub(super) fn barrier_in_rounds(at_site: AtSite<'_>) -> Result<()> {
+pub(super) fn barrier_in_rounds(at_site: AtSite<'_>, kind: Operation) -> Result<()> {
     let (me, size) = (at_site.site().me(), at_site.site().size());
-    let (epoch, about) = at_site.begin_epoch(Operation::Barrier.about(0, 0))?;
+    let (epoch, about) = at_site.begin_epoch(kind.about(0, 0))?;
     wait(at_site, about, || epoch.is_free())?;
     let mut distance = 1;
     let mut round = 0;
@@ -78,8 +78,8 @@ pub(super) fn barrier_in_rounds(at_site: AtSite<'_>) -> Result<()> {
 }
 
 /// Barrier in which all are counted, and the last one releases the others.
-pub(super) fn barrier_by_count(at_site: AtSite<'_>) -> Result<()> {
-    let (epoch, about) = at_site.begin_epoch(Operation::Barrier.about(0, 0))?;
+pub(super) fn barrier_by_count(at_site: AtSite<'_>, kind: Operation) -> Result<()> {
+    let (epoch, about) = at_site.begin_epoch(kind.about(0, 0))?;
     if epoch.count().map_err(complain)? {
         epoch.release(about, |_| ());
         at_site.wake(Who::Others);

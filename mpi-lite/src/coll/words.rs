@@ -2,9 +2,9 @@
 
 use super::allgather::Allgather;
 use super::buffers::Input;
-use super::collective::Collective as _;
+use super::collective::Collective;
 use super::near::Near;
-use crate::comm::{Everyone, Operation};
+use crate::comm::{Call, Everyone, Members, Operation};
 use crate::data::Buffer;
 use crate::error::Result;
 
@@ -35,4 +35,26 @@ pub(crate) async fn tell_all<P: Everyone>(
     Ok(ranks
         .map(|words| words.as_chunks().0.iter().map(word).collect())
         .collect())
+}
+
+/// A step in which all processes tell each other a few words.
+pub(crate) struct Told {
+    pub(crate) operation: Operation,
+    pub(crate) words: Vec<u64>,
+}
+
+impl Collective for Told {
+    type Output = Vec<Vec<u64>>;
+
+    fn call(&self) -> Call {
+        Call::of_all(self.operation)
+    }
+
+    fn check(&self, _: Members) -> Result<()> {
+        Ok(())
+    }
+
+    async fn by_messages<P: Everyone>(&self, peers: &P) -> Result<Self::Output> {
+        tell_all(self.operation, &self.words, peers).await
+    }
 }

@@ -80,6 +80,9 @@ operations! {
     FileWriteAtAll = 34, "MPI_File_write_at_all";
     FileReadOrdered = 35, "MPI_File_read_ordered";
     FileWriteOrdered = 36, "MPI_File_write_ordered";
+    WinCreate = 37, "the creation of a window";
+    WinFence = 38, "MPI_Win_fence";
+    WinFree = 39, "MPI_Win_free";
 }
 
 /// An operation with its root, if it has one. All processes must call the same.

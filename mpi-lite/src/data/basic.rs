@@ -281,6 +281,11 @@ impl Basic {
         ROWS[self as usize].2
     }
 
+    /// Returns true if the machine keeps both alike.
+    pub(crate) fn is_like(self, other: Self) -> bool {
+        self.machine() == other.machine()
+    }
+
     pub(crate) fn machine(self) -> Machine {
         ROWS[self as usize].1
     }

@@ -345,10 +345,28 @@ pub(super) fn stripes(
 
 /// Calls `sink` with the displacement and the bytes of each run of an element, in the order of the
 /// type map, until it returns false. Returns true if it never did.
-pub(crate) fn each_run(item: &Datatype, mut sink: impl FnMut(i64, u64) -> bool) -> bool {
-    stripes(item, 1, 0, |stripe| {
+pub(crate) fn each_run(item: &Datatype, sink: impl FnMut(i64, u64) -> bool) -> bool {
+    each_run_of(item, 1, sink)
+}
+
+/// The same for `count` elements.
+pub(crate) fn each_run_of(
+    item: &Datatype,
+    count: u64,
+    mut sink: impl FnMut(i64, u64) -> bool,
+) -> bool {
+    stripes(item, count, 0, |stripe| {
         stripe.runs().all(|(place, len)| sink(place, len))
     })
+}
+
+/// Calls `sink` with the predefined elements of which `count` elements consist, in the order of the
+/// type map: what they are, the displacement of the first one, and how many follow one another.
+pub(crate) fn each_piece(item: &Datatype, count: u64, mut sink: impl FnMut(Basic, (i64, u64))) {
+    basics(item, (0, count), &mut |basic, elements| {
+        sink(basic, elements);
+        true
+    });
 }
 
 /// The walk behind [`stripes`]: elements `at` a displacement, and how many.

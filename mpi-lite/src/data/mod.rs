@@ -20,7 +20,7 @@ pub use datatype::{Block, Datatype};
 pub use external::Unfit;
 pub(crate) use external::with_sizes;
 pub use grid::Axis;
-pub(crate) use layout::each_run;
+pub(crate) use layout::{each_piece, each_run, each_run_of};
 pub use numbered::{Known, Sent};
 pub use op::{Op, UserFunction, UserOp};
 pub use wire::Malformed;

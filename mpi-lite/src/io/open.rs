@@ -22,7 +22,8 @@ use super::pointer::SharedPointer;
 use super::storage::Disk;
 #[cfg(test)]
 use super::storage::Storage;
-use super::viewed::{Told, Viewed};
+use super::viewed::Viewed;
+use crate::coll::Told;
 use crate::comm::{Communicator, Operation, number_of};
 use crate::error::{Cause, Class, Result};
 

@@ -138,7 +138,7 @@ impl SharedPointer {
             desk.lock().asked.insert(number, request);
             if let Err(error) = lane.begin_operation((first, context, number), head, None) {
                 desk.lock().asked.remove(&number);
-                lane.fail_operation(request, error);
+                lane.finish_operation(request, Some(error));
             }
             request
         });

@@ -7,32 +7,10 @@ use std::sync::Arc;
 use super::errors::wrong;
 use super::represent::Representation;
 use super::view::{Order, View};
-use crate::coll::{Collective, tell_all};
-use crate::comm::{Call, Communicator, Everyone, Members, Operation, number_of};
+use crate::coll::Told;
+use crate::comm::{Communicator, Operation, number_of};
 use crate::data::Datatype;
 use crate::error::{Class, Error, Result};
-
-/// A step in which all processes tell each other a few words.
-pub(super) struct Told {
-    pub(super) operation: Operation,
-    pub(super) words: Vec<u64>,
-}
-
-impl Collective for Told {
-    type Output = Vec<Vec<u64>>;
-
-    fn call(&self) -> Call {
-        Call::of_all(self.operation)
-    }
-
-    fn check(&self, _: Members) -> Result<()> {
-        Ok(())
-    }
-
-    async fn by_messages<P: Everyone>(&self, peers: &P) -> Result<Self::Output> {
-        tell_all(self.operation, &self.words, peers).await
-    }
-}
 
 impl Viewed {
     /// The file as bytes.

@@ -16,7 +16,7 @@ use rustix::io::Errno;
 use super::passage::{Ask, Offer, Passage, PassageError};
 use super::segment::Mapping;
 use crate::clock::Instant;
-use crate::memory::{Bytes, Room};
+use crate::memory::{Bytes, Room, Span};
 
 /// Why ranks share no arena.
 #[derive(Debug, thiserror::Error)]
@@ -148,6 +148,13 @@ impl Arena {
     #[must_use]
     pub fn size(&self) -> usize {
         size_of_val(self.words())
+    }
+
+    /// `len` bytes from `at` on, as far as they are there. The owner keeps the arena while the span
+    /// is used.
+    #[must_use]
+    pub(crate) fn part(&self, at: usize, len: usize) -> Span {
+        self.0.span().part(at, len)
     }
 
     /// Where it begins in this process, for a program that gets it as the memory of a window. It is

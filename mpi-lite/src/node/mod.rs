@@ -32,6 +32,7 @@ pub use arena::{Arena, ArenaError, Joining};
 pub use cores::{CORES_MAX, Cores};
 use doorbells::Doorbells;
 pub use passage::{Ask, Offer, Passage, PassageError};
+use peer_memory::PeerMemory;
 pub use segment::RANKS_MAX;
 use segment::Segment;
 use wakeup::{Wakeup, Watch};
@@ -146,6 +147,22 @@ impl Node {
     #[must_use]
     pub fn peers(&self) -> &[PeerId] {
         &self.peers
+    }
+
+    /// The local rank of `peer`, if it is one of this node.
+    pub(crate) fn local_of(&self, peer: PeerId) -> Option<u32> {
+        let local = *self.locals.get(peer.0 as usize)?;
+        (local != u32::MAX).then_some(local)
+    }
+
+    /// Returns true if a rank of this node must fence before it looks whether another one sleeps.
+    pub(crate) fn must_fence(&self) -> bool {
+        (0..self.peers.len() as u32).any(|local| self.wakeup.must_fence(self.segment.area(local)))
+    }
+
+    /// The memory of a rank of this node, if the system allows copies from and to it.
+    pub(crate) fn memory_of(&self, local: u32) -> Option<PeerMemory> {
+        PeerMemory::of(self.segment.area(local)).ok()
     }
 
     /// The local rank of `peer`, which is one of this node.

@@ -69,7 +69,7 @@ impl PeerMemory {
         self.copy(address, to, |pid, here, there| {
             // SAFETY: `here` is a span, whose creator vouched for its memory; the system checks
             // `there`.
-            unsafe { system::readv(pid, here, there) }
+            unsafe { system::readv(pid, here, core::slice::from_ref(there)) }
         })
     }
 
@@ -80,27 +80,76 @@ impl PeerMemory {
     pub(crate) fn write(self, address: u64, from: Span) -> Result<(), Unreachable> {
         self.copy(address, from, |pid, here, there| {
             // SAFETY: as above.
-            unsafe { system::writev(pid, here, there) }
+            unsafe { system::writev(pid, here, core::slice::from_ref(there)) }
         })
+    }
+
+    /// Fills `to` with ranges of the process, one behind the other: the address and the bytes of
+    /// each.
+    ///
+    /// # Errors
+    /// As [`PeerMemory::read`].
+    pub(crate) fn gather(self, ranges: &[(u64, usize)], to: Span) -> Result<(), Unreachable> {
+        self.copy_ranges(ranges, to, |here, there| {
+            // SAFETY: `here` is a span, whose creator vouched for its memory; the system checks
+            // `there`.
+            unsafe { system::readv(self.0, here, there) }
+        })
+    }
+
+    /// Copies `from` to ranges of the process, one behind the other.
+    ///
+    /// # Errors
+    /// As [`PeerMemory::write`].
+    pub(crate) fn scatter(self, ranges: &[(u64, usize)], from: Span) -> Result<(), Unreachable> {
+        self.copy_ranges(ranges, from, |here, there| {
+            // SAFETY: as above.
+            unsafe { system::writev(self.0, here, there) }
+        })
+    }
+
+    fn copy_ranges(
+        self,
+        ranges: &[(u64, usize)],
+        span: Span,
+        call: impl Fn(*const libc::iovec, &[libc::iovec]) -> isize,
+    ) -> Result<(), Unreachable> {
+        let mut done = 0;
+        for ranges in ranges.chunks(RANGES_MOST) {
+            let there: Vec<_> = ranges.iter().map(|&(at, len)| range(at, len)).collect();
+            let bytes = ranges.iter().map(|(_, len)| len).sum();
+            let mut here = span.part(done, bytes);
+            let slice = here.io_slice_mut();
+            // An `IoSliceMut` is an iovec.
+            let copied = call((&raw const slice).cast(), &there);
+            if usize::try_from(copied) != Ok(bytes) {
+                // One by one: the one that fails is found, and very long ones take several calls.
+                let mut at = 0;
+                for &(address, len) in ranges {
+                    let part = here.part(at, len);
+                    self.copy(address, part, |_, here, there| call(here, &[*there]))?;
+                    at += len;
+                }
+            }
+            done += bytes;
+        }
+        Ok(())
     }
 
     fn copy(
         self,
         address: u64,
         span: Span,
-        call: impl Fn(libc::pid_t, *const libc::iovec, *const libc::iovec) -> isize,
+        call: impl Fn(libc::pid_t, *const libc::iovec, &libc::iovec) -> isize,
     ) -> Result<(), Unreachable> {
         let mut done = 0;
         while done < span.len() {
             let mut part = span.part(done, usize::MAX);
             let here = part.io_slice_mut();
             let at = (address as usize).wrapping_add(done);
-            let there = libc::iovec {
-                iov_base: core::ptr::without_provenance_mut(at),
-                iov_len: here.len(),
-            };
+            let there = range(at as u64, here.len());
             // An `IoSliceMut` is an iovec.
-            let copied = call(self.0, (&raw const here).cast(), &raw const there);
+            let copied = call(self.0, (&raw const here).cast(), &there);
             match usize::try_from(copied) {
                 Ok(bytes) if bytes > 0 => done += bytes,
                 _ => return Err(self.failed(copied, at as u64)),
@@ -123,23 +172,36 @@ impl PeerMemory {
     }
 }
 
-/// What the system does with one range of each process.
+/// So many ranges the system takes in one call: `IOV_MAX`.
+const RANGES_MOST: usize = 1024;
+
+/// `len` bytes at an address of another process.
+fn range(address: u64, len: usize) -> libc::iovec {
+    libc::iovec {
+        iov_base: core::ptr::without_provenance_mut(address as usize),
+        iov_len: len,
+    }
+}
+
+/// What the system does with one range of this process and some of the other one.
 #[cfg(not(miri))]
 mod system {
     use libc::{iovec, pid_t};
 
     /// # Safety
     /// `here` names memory of ours that may be written.
-    pub(super) unsafe fn readv(pid: pid_t, here: *const iovec, there: *const iovec) -> isize {
+    pub(super) unsafe fn readv(pid: pid_t, here: *const iovec, there: &[iovec]) -> isize {
+        let count = there.len() as libc::c_ulong;
         // SAFETY: as above; the other process the system checks.
-        unsafe { libc::process_vm_readv(pid, here, 1, there, 1, 0) }
+        unsafe { libc::process_vm_readv(pid, here, 1, there.as_ptr(), count, 0) }
     }
 
     /// # Safety
     /// `here` names memory of ours that may be read.
-    pub(super) unsafe fn writev(pid: pid_t, here: *const iovec, there: *const iovec) -> isize {
+    pub(super) unsafe fn writev(pid: pid_t, here: *const iovec, there: &[iovec]) -> isize {
+        let count = there.len() as libc::c_ulong;
         // SAFETY: as above; the other process the system checks.
-        unsafe { libc::process_vm_writev(pid, here, 1, there, 1, 0) }
+        unsafe { libc::process_vm_writev(pid, here, 1, there.as_ptr(), count, 0) }
     }
 }
 
@@ -150,19 +212,19 @@ mod system {
 
     use libc::{iovec, pid_t};
 
-    pub(super) unsafe fn readv(_: pid_t, here: *const iovec, there: *const iovec) -> isize {
-        // SAFETY: the tests name memory of their own.
+    pub(super) unsafe fn readv(_: pid_t, here: *const iovec, there: &[iovec]) -> isize {
+        // SAFETY: the tests name memory of their own, one range.
         unsafe {
-            let from = with_exposed_provenance_mut::<u8>((*there).iov_base.addr());
+            let from = with_exposed_provenance_mut::<u8>(there[0].iov_base.addr());
             core::ptr::copy(from, (*here).iov_base.cast(), (*here).iov_len);
             (*here).iov_len.cast_signed()
         }
     }
 
-    pub(super) unsafe fn writev(_: pid_t, here: *const iovec, there: *const iovec) -> isize {
+    pub(super) unsafe fn writev(_: pid_t, here: *const iovec, there: &[iovec]) -> isize {
         // SAFETY: as above.
         unsafe {
-            let to = with_exposed_provenance_mut::<u8>((*there).iov_base.addr());
+            let to = with_exposed_provenance_mut::<u8>(there[0].iov_base.addr());
             core::ptr::copy((*here).iov_base.cast(), to, (*here).iov_len);
             (*here).iov_len.cast_signed()
         }

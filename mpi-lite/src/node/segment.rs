@@ -368,8 +368,9 @@ impl Mapping {
         self.span().part(at, self.len).copy_from(from)
     }
 
-    fn span(&self) -> Span {
-        // SAFETY: the whole mapping; the two above use it only while `self` lives.
+    /// All of it. The owner keeps the mapping while the span is used.
+    pub(crate) fn span(&self) -> Span {
+        // SAFETY: the whole mapping; whoever asks uses it only while `self` lives.
         unsafe { Span::new(self.start, self.len) }
     }
 }

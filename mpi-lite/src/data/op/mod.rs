@@ -137,6 +137,25 @@ impl Op {
         takes.then_some(()).ok_or_else(|| self.undefined(datatype))
     }
 
+    /// Checks that an accumulate with this operator may work on elements of `basic`. `fetches`: it
+    /// reads what is there, too.
+    ///
+    /// # Errors
+    /// [`Cause::Op`] if the operator is not defined for it, is one of the program, or does nothing.
+    ///
+    /// Source: MPI 5.0, 12.3.4.
+    pub fn check_accumulate(&self, basic: Basic, fetches: bool) -> Result<()> {
+        let takes = match self {
+            Self::User(_) => false,
+            Self::NoOp => fetches,
+            Self::Replace => true,
+            _ => self.takes(basic),
+        };
+        takes
+            .then_some(())
+            .ok_or_else(|| self.undefined(&Datatype::Basic(basic)))
+    }
+
     /// Returns true if a predefined operator is defined for `basic`. Source: MPI 5.0, 6.9.2, and as
     /// an extension: `MPI_CHAR` is an integer, and logical operators take `MPI_AINT`, `MPI_COUNT`
     /// and `MPI_OFFSET`.

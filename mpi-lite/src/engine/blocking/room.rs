@@ -71,7 +71,7 @@ pub(crate) fn send_with_room<T>(
     let sent = engine.waiting.wait_in(
         lane,
         |_| Until::Change,
-        |_| Subject::Words("room in the attached buffer (MPI_Buffer_attach)"),
+        |_| Subject::Words("room in the attached buffer (MPI_Buffer_attach)".into()),
         |lane| match send(lane) {
             Err(error) if may_get_room(&error) && engine.now() < until => {
                 lane.waiters().look_again(Some(until));

@@ -61,9 +61,16 @@ impl Traffic {
         self.parts.requests.open(Some(context), Area::EMPTY)
     }
 
-    /// Finishes an operation that could not begin.
-    pub fn fail_operation(&mut self, request: Request, error: Error) {
-        self.parts.finish(request, Some(error));
+    /// Opens an operation that is over.
+    pub fn finished_operation(&mut self, context: Context) -> Request {
+        let request = self.open_operation(context);
+        self.parts.finish(request, None);
+        request
+    }
+
+    /// Finishes an operation that no port finishes; with an error if it has failed.
+    pub fn finish_operation(&mut self, request: Request, error: Option<Error>) {
+        self.parts.finish(request, error);
     }
 
     /// Begins an operation on the port of `context` at a peer: sends a head of at most

@@ -112,7 +112,7 @@ impl<'a> Description<'a> {
                 thread.operations = all;
             }
             Subject::Words(words) => {
-                thread.operations = vec![Operation::Other((*words).into())];
+                thread.operations = vec![Operation::Other(words.clone().into_owned())];
             }
         }
     }

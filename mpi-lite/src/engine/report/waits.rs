@@ -3,6 +3,7 @@
 //! While nobody asks (`question`), a thread that has looked in vain for long, or is about to sleep,
 //! writes one word and reads another.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -64,7 +65,7 @@ pub enum Subject {
     /// The end of all sends.
     AllSent,
     /// Something else, in words.
-    Words(&'static str),
+    Words(Cow<'static, str>),
 }
 
 /// Returns what a thread waits for.

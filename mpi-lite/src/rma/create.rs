@@ -1,0 +1,288 @@
+//! How windows are made. All processes tell each other what they bring, and each can see whether all
+//! can go on: what fails at one, fails everywhere. Source: MPI 5.0, 12.2.
+
+use core::sync::atomic::AtomicBool;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::dynamic::{Attached, SharedAttached};
+use super::epochs::Epochs;
+use super::errors::wrong;
+use super::far::Far;
+use super::hints::Hints;
+use super::memory::{self, Memory};
+use super::near::{self, Near, Place};
+use super::title::Title;
+use super::way::Way;
+use super::window::{Extent, Flavor, Inner, Window};
+use crate::coll::{BarrierOf, Told};
+use crate::comm::{Communicator, Operation};
+use crate::error::{Cause, Class, Result};
+use crate::memory::Span;
+use crate::node::Node;
+
+/// The barrier of a fence.
+pub(super) const FENCE: BarrierOf = BarrierOf(Operation::WinFence);
+
+/// The barrier at the end of a window.
+pub(super) const FREE: BarrierOf = BarrierOf(Operation::WinFree);
+
+/// What a process brings to a new window.
+struct Making {
+    communicator: Communicator,
+    flavor: Flavor,
+    extents: Box<[Extent]>,
+    /// The addresses of memory of the program, by rank.
+    bases: Vec<u64>,
+    hints: Hints,
+    title: Title,
+}
+
+impl Window {
+    /// Makes a window of memory of the program. Collective.
+    ///
+    /// # Errors
+    /// `Communicator`: it is an inter-communicator. `NoMem`; `Lost`; `Mismatch`: another process
+    /// makes another kind of window.
+    ///
+    /// Source: MPI 5.0, 12.2.1.
+    pub fn create(communicator: &Communicator, own: Span, unit: u32, hints: Hints) -> Result<Self> {
+        let size = own.len() as u64;
+        let making = Making::begin(
+            communicator,
+            (Flavor::Create, Extent { size, unit }),
+            own.address(),
+            hints,
+        )?;
+        let memory = Memory::given(own, making.place());
+        let Some(node) = making.node() else {
+            return making.finish_far(memory);
+        };
+        let me = making.communicator.rank();
+        let locals = near::locals(&making.communicator, &node);
+        let place = |rank: usize| match rank == me as usize {
+            true => Some(Place::here(own)),
+            false => Place::there(&node, locals[rank], making.bases[rank]),
+        };
+        let places: Option<Vec<_>> = (0..locals.len()).map(place).collect();
+        // All of them, or none: an atomic operation must be done in one way.
+        match making.all_agree(places.is_some())? {
+            true => making.finish_near(&node, memory, places.unwrap_or_default()),
+            false => making.finish_far(memory),
+        }
+    }
+
+    /// Makes a window and its memory. Collective.
+    ///
+    /// # Errors
+    /// As [`Window::create`].
+    ///
+    /// Source: MPI 5.0, 12.2.2.
+    pub fn allocate(communicator: &Communicator, extent: Extent, hints: Hints) -> Result<Self> {
+        let making = Making::begin(communicator, (Flavor::Allocate, extent), 0, hints)?;
+        match making.node() {
+            Some(node) => making.finish_mapped(&node),
+            None => {
+                let memory = Memory::private(extent.size, making.place());
+                let memory = making.all_succeed(memory)?;
+                making.finish_far(memory)
+            }
+        }
+    }
+
+    /// Makes a window whose memory all processes load and store. Collective.
+    ///
+    /// # Errors
+    /// As [`Window::create`]; `RmaShared`: the processes share no memory.
+    ///
+    /// Source: MPI 5.0, 12.2.3.
+    pub fn allocate_shared(
+        communicator: &Communicator,
+        extent: Extent,
+        hints: Hints,
+    ) -> Result<Self> {
+        let making = Making::begin(communicator, (Flavor::Shared, extent), 0, hints)?;
+        if let Some(node) = making.node() {
+            return making.finish_mapped(&node);
+        }
+        let memory = making.shared_without_node()?;
+        making.finish_far(memory)
+    }
+
+    /// Makes a window to which processes attach memory. Collective.
+    ///
+    /// # Errors
+    /// As [`Window::create`].
+    ///
+    /// Source: MPI 5.0, 12.2.4.
+    pub fn create_dynamic(communicator: &Communicator, hints: Hints) -> Result<Self> {
+        let extent = Extent { size: 0, unit: 1 };
+        let making = Making::begin(communicator, (Flavor::Dynamic, extent), 0, hints)?;
+        let memory = Memory::given(Span::EMPTY, making.place());
+        making.finish_far(memory)
+    }
+}
+
+fn tell(communicator: &Communicator, words: Vec<u64>) -> Result<Vec<Vec<u64>>> {
+    let operation = Operation::WinCreate;
+    communicator.run(&Told { operation, words })
+}
+
+impl Making {
+    /// Tells all processes what this one brings.
+    fn begin(
+        communicator: &Communicator,
+        (flavor, extent): (Flavor, Extent),
+        base: u64,
+        hints: Hints,
+    ) -> Result<Self> {
+        if communicator.is_inter() {
+            let why = "a window is not made with an intercommunicator";
+            return Err(Cause::Communicator(why).into());
+        }
+        let communicator = communicator.dup()?;
+        let words = vec![flavor as u64, extent.size, extent.unit.into(), base];
+        let all = tell(&communicator, words)?;
+        let rank_of_other = all.iter().position(|words| words[0] != flavor as u64);
+        if let Some(other) = rank_of_other {
+            let why = format!(
+                "rank {} and rank {other} of the communicator make windows of different kinds: all \
+                 processes must call the same function",
+                communicator.rank()
+            );
+            return Err(Cause::Collective(why.into()).into());
+        }
+        let extent = |words: &Vec<u64>| Extent {
+            size: words[1],
+            unit: words[2] as u32,
+        };
+        Ok(Self {
+            communicator,
+            flavor,
+            extents: all.iter().map(extent).collect(),
+            bases: all.iter().map(|words| words[3]).collect(),
+            hints,
+            title: Title::default(),
+        })
+    }
+
+    fn place(&self) -> (u32, usize) {
+        (self.communicator.rank(), self.extents.len())
+    }
+
+    /// The node, if all processes are on it and share memory.
+    fn node(&self) -> Option<Arc<Node>> {
+        let node = self.communicator.engine().node()?;
+        let locals = near::locals(&self.communicator, node);
+        (locals.len() == self.extents.len()).then(|| Arc::clone(node))
+    }
+
+    /// Returns true if that is so at all processes.
+    fn all_agree(&self, is_so: bool) -> Result<bool> {
+        let all = tell(&self.communicator, vec![u64::from(is_so)])?;
+        Ok(all.iter().all(|words| words[0] == 1))
+    }
+
+    /// Returns what was made here, if all processes have made theirs.
+    ///
+    /// # Errors
+    /// That of this process, or `NoMem` with the rank of another one.
+    fn all_succeed<T>(&self, made: Result<T>) -> Result<T> {
+        let words = vec![u64::from(made.is_ok())];
+        let all = tell(&self.communicator, words)?;
+        let made = made?;
+        match all.iter().position(|words| words[0] == 0) {
+            None => Ok(made),
+            Some(rank) => Err(wrong(
+                Class::NoMem,
+                format!("rank {rank} of the communicator could not get its memory"),
+            )),
+        }
+    }
+
+    /// Memory that ranks of one host share although their messages do not go through any.
+    fn shared_without_node(&self) -> Result<Memory> {
+        let me = self.communicator.rank();
+        let is_apart = memory::is_apart(self.flavor, self.hints.is_noncontiguous);
+        let sized = memory::parts_of(&self.extents, is_apart);
+        let made = match (&sized, me) {
+            (Ok((_, bytes)), 0) => memory::make_arena(*bytes).map(Some),
+            _ => Ok(None),
+        };
+        let place = match &made {
+            Ok(Some((_, descriptor))) => memory::place_of(descriptor),
+            _ => [0, 0],
+        };
+        let all = tell(&self.communicator, place.to_vec())?;
+        let place = [all[0][0], all[0][1]];
+        let arena = match made {
+            Ok(Some((arena, descriptor))) => Ok((arena, Some(descriptor))),
+            Ok(None) => {
+                let (_, bytes) = sized.clone()?;
+                memory::open_arena(place, bytes).map(|arena| (arena, None))
+            }
+            Err(error) => Err(error),
+        };
+        // The descriptor stays open until all have come here.
+        let (arena, _descriptor) = self.all_succeed(arena)?;
+        let (parts, _) = sized?;
+        Ok(Memory::parts(&Arc::new(arena), (0, me), &parts))
+    }
+
+    /// A window whose memory is mapped by all processes.
+    fn finish_mapped(self, node: &Arc<Node>) -> Result<Window> {
+        let me = self.communicator.rank();
+        let is_apart = memory::is_apart(self.flavor, self.hints.is_noncontiguous);
+        let (parts, bytes) = memory::parts_of(&self.extents, is_apart)?;
+        let first = memory::whole_pages(near::bytes_of(self.extents.len()));
+        let arena = memory::arena_near(&self.communicator, node, first.saturating_add(bytes));
+        let arena = self.all_succeed(arena)?;
+        let memory = Memory::parts(&arena, (first, me), &parts);
+        let places = memory.mapped.iter().flatten();
+        let places = places.map(|span| Place::here(*span)).collect();
+        let way = Near::new(&self.communicator, node, arena, places, &self.title);
+        Ok(self.finish(memory, Way::Near(way), Arc::default()))
+    }
+
+    /// A window of memory that the system copies from process to process.
+    fn finish_near(self, node: &Arc<Node>, own: Memory, places: Vec<Place>) -> Result<Window> {
+        let bytes = near::bytes_of(self.extents.len());
+        let arena = memory::arena_near(&self.communicator, node, bytes);
+        let arena = self.all_succeed(arena)?;
+        let way = Near::new(&self.communicator, node, arena, places, &self.title);
+        Ok(self.finish(own, Way::Near(way), Arc::default()))
+    }
+
+    /// A window whose operations are messages. All have opened its port when this returns.
+    fn finish_far(self, own: Memory) -> Result<Window> {
+        let attached = Arc::<Mutex<Attached>>::default();
+        let is_dynamic = self.flavor == Flavor::Dynamic;
+        let way = Far::new(
+            &self.communicator,
+            (own.own, self.flavor == Flavor::Shared),
+            is_dynamic.then(|| Arc::clone(&attached)),
+            &self.title,
+        );
+        self.all_agree(true)?;
+        Ok(self.finish(own, Way::Far(way), attached))
+    }
+
+    fn finish(self, memory: Memory, way: Way, attached: SharedAttached) -> Window {
+        let epochs = Epochs::new(self.extents.len());
+        Window {
+            inner: Arc::new(Inner {
+                communicator: self.communicator,
+                flavor: self.flavor,
+                extents: self.extents,
+                epochs,
+                way,
+                memory,
+                attached,
+                has_no_locks: AtomicBool::new(self.hints.no_locks),
+                hints: Mutex::new(self.hints),
+                title: self.title,
+            }),
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! Windows whose operations are messages.
+//!
+//! What an origin does at a target is a stream of records: locks, operations, questions. Short ones
+//! are collected and go together, as late as the epoch allows; so a lock, an operation and an unlock
+//! are one message. The target carries each stream out in its order, whatever its program does, and
+//! answers. Long data follows its record, and lands in the memory of the window.
+//!
+//! The lane is locked before the desk, here and where the engine calls the port. So messages of a
+//! process go out in the order in which they were written.
+
+mod desk;
+mod locks;
+mod origin;
+mod record;
+mod target;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use self::desk::{Desk, Line, Locked, Out};
+use self::record::Write as _;
+use self::target::Service;
+use super::dynamic::SharedAttached;
+use super::epochs::LockKind;
+use super::operation::{Access, Action, Target};
+use super::title::Title;
+use crate::comm::Communicator;
+use crate::engine::{Engine, Lane, OpenPort, Port, Request, Subject};
+use crate::error::Result;
+use crate::ids::Context;
+use crate::memory::Span;
+
+/// A process of a window, and how it speaks to the others.
+#[derive(Debug)]
+pub(super) struct Far {
+    desk: Arc<Mutex<Desk>>,
+    engine: Arc<Engine>,
+    context: Context,
+    me: u32,
+    /// The program loads and stores the memory of others, so a lock must be there before.
+    is_shared: bool,
+    title: Title,
+    port: Mutex<Option<OpenPort>>,
+}
+
+/// So many questions to a target may be open before an operation waits.
+const QUESTIONS_MOST: u64 = 8;
+
+impl Far {
+    pub(super) fn new(
+        communicator: &Communicator,
+        (memory, is_shared): (Span, bool),
+        attached: Option<SharedAttached>,
+        title: &Title,
+    ) -> Self {
+        let engine = communicator.engine();
+        let group = communicator.group();
+        let me = engine.with(|lane| lane.peers().me());
+        let desk = Arc::new(Mutex::new(Desk::new((me, group), title, memory, attached)));
+        let context = communicator.context().window();
+        let port = Port::Window(Box::new(Service(Arc::clone(&desk))));
+        let port = engine.with(|lane| lane.open_port(context, port));
+        Self {
+            desk,
+            engine: Arc::clone(engine),
+            context,
+            me: communicator.rank(),
+            is_shared,
+            title: title.clone(),
+            port: Mutex::new(Some(port)),
+        }
+    }
+
+    /// Lets the desk act, and sends what follows.
+    fn act<T>(&self, act: impl FnOnce(&mut Desk, &mut Out) -> Result<T>) -> Result<T> {
+        self.engine.with(|lane| {
+            let mut out = Out::default();
+            let done = act(&mut self.desk.lock(), &mut out);
+            let sent = self.send(lane, &mut out);
+            for (request, error) in out.finished {
+                lane.finish_operation(request, error);
+            }
+            done.and_then(|done| sent.map(|()| done))
+        })
+    }
+
+    fn send(&self, lane: &mut Lane, out: &mut Out) -> Result<()> {
+        for mail in core::mem::take(&mut out.mails) {
+            let address = (mail.peer, self.context, mail.number);
+            if let Err(error) = lane.begin_operation(address, mail.head, mail.body) {
+                self.desk.lock().lose(mail.rank, out);
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until each of `ranks` is `ready`, and returns the first error of their operations.
+    fn wait_for(
+        &self,
+        ranks: &[u32],
+        says: impl Fn(u32, &Line) -> String,
+        ready: impl Fn(&Line) -> bool,
+    ) -> Result<()> {
+        let first = |desk: &Desk| {
+            let mut ranks = ranks.iter().copied();
+            ranks.find(|&rank| !ready(&desk.lines[rank as usize]))
+        };
+        let subject = |_: &Lane| {
+            let desk = self.desk.lock();
+            let text = first(&desk).map(|rank| says(rank, &desk.lines[rank as usize]));
+            Subject::Words(text.unwrap_or_default().into())
+        };
+        self.engine.wait_until(subject, |lane| {
+            let desk = self.desk.lock();
+            let mut ranks = ranks.iter().copied();
+            if let Some(rank) = ranks.find(|&rank| desk.lines[rank as usize].is_lost) {
+                return Some(Err(lane.peers().error(desk.peer(rank))));
+            }
+            first(&desk).is_none().then_some(Ok(()))
+        })?;
+        let desk = &mut *self.desk.lock();
+        let mut errors = ranks.iter().map(|&rank| desk.take_error(rank));
+        errors.find(Result::is_err).unwrap_or(Ok(()))
+    }
+
+    /// Begins an operation; `at` is where displacement 0 of the target's datatype lies.
+    pub(super) fn perform(
+        &self,
+        what: (&Action, Access),
+        target: &Target,
+        at: i64,
+        request: Option<Request>,
+    ) -> Result<()> {
+        let open = self.act(|desk, out| {
+            desk.operate(what, (target, at), request, out)?;
+            let line = &desk.lines[target.rank as usize];
+            Ok(line.asked - line.answered)
+        })?;
+        if open < QUESTIONS_MOST {
+            return Ok(());
+        }
+        let is_near = |line: &Line| line.asked - line.answered < QUESTIONS_MOST;
+        self.wait_for(
+            &[target.rank],
+            |rank, line| self.operations_at(rank, line),
+            is_near,
+        )
+    }
+
+    fn operations_at(&self, rank: u32, line: &Line) -> String {
+        let title = &self.title;
+        match (line.locked, line.holder) {
+            (Locked::Told, Some(holder)) => {
+                format!("the lock of rank {rank} of {title}, which rank {holder} had")
+            }
+            _ => format!("operations on rank {rank} of {title}"),
+        }
+    }
+
+    /// Completes all operations at these targets.
+    pub(super) fn flush(&self, ranks: impl Iterator<Item = u32>) -> Result<()> {
+        let ranks: Vec<u32> = ranks.collect();
+        self.act(|desk, out| {
+            ranks.iter().for_each(|&rank| desk.ask(rank, out));
+            Ok(())
+        })?;
+        self.wait_over(&ranks)
+    }
+
+    fn wait_over(&self, ranks: &[u32]) -> Result<()> {
+        let desk = self.desk.lock();
+        let is_idle = |&&rank: &&u32| {
+            let line = &desk.lines[rank as usize];
+            line.is_over() && line.error.is_none() && !line.is_lost
+        };
+        let busy: Vec<u32> = ranks
+            .iter()
+            .filter(|rank| !is_idle(rank))
+            .copied()
+            .collect();
+        drop(desk);
+        // Nobody is waited for at whom this process has done nothing.
+        self.wait_for(
+            &busy,
+            |rank, line| self.operations_at(rank, line),
+            Line::is_over,
+        )
+    }
+
+    /// Completes all operations on these targets at this process.
+    pub(super) fn flush_local(&self, ranks: impl Iterator<Item = u32>) -> Result<()> {
+        let ranks: Vec<u32> = ranks.collect();
+        self.act(|desk, out| {
+            ranks.iter().for_each(|&rank| desk.send(rank, None, out));
+            Ok(())
+        })?;
+        let says = |rank, line: &Line| self.operations_at(rank, line);
+        self.wait_for(&ranks, says, Line::is_over_here)
+    }
+
+    /// Locks targets, with the first operation on each; at once where the program itself may load
+    /// and store the memory.
+    pub(super) fn lock(&self, ranks: &[u32], kind: LockKind) -> Result<()> {
+        let now: Vec<u32> = match self.is_shared {
+            true => ranks.into(),
+            false => ranks
+                .iter()
+                .copied()
+                .filter(|&rank| rank == self.me)
+                .collect(),
+        };
+        self.act(|desk, out| {
+            for &rank in ranks {
+                let line = &mut desk.lines[rank as usize];
+                line.locked = Locked::Wanted(kind);
+                line.holder = None;
+            }
+            for &rank in &now {
+                desk.tell_lock(rank, out);
+                desk.ask(rank, out);
+            }
+            Ok(())
+        })?;
+        match now.is_empty() {
+            true => Ok(()),
+            false => self.wait_over(&now),
+        }
+    }
+
+    /// Completes all operations at these targets, and unlocks them.
+    pub(super) fn unlock(&self, ranks: &[u32]) -> Result<()> {
+        self.act(|desk, out| {
+            for &rank in ranks {
+                let line = &mut desk.lines[rank as usize];
+                let locked = core::mem::replace(&mut line.locked, Locked::Not);
+                if locked == Locked::Told {
+                    line.is_dirty = true;
+                    desk.make_room(rank, 1, out);
+                    desk.lines[rank as usize].batch.unlock();
+                    desk.ask(rank, out);
+                }
+            }
+            Ok(())
+        })?;
+        self.wait_over(ranks)
+    }
+
+    /// Tells these ranks that they may access the memory of this process.
+    pub(super) fn post(&self, ranks: &[u32]) -> Result<()> {
+        self.act(|desk, out| {
+            for &rank in ranks {
+                desk.answers(rank, 1, out).posted();
+                desk.answer(rank, None, out);
+            }
+            Ok(())
+        })
+    }
+
+    pub(super) fn await_post(&self, rank: u32) -> Result<()> {
+        let says =
+            |rank, _: &Line| format!("the post (MPI_Win_post) of rank {rank} of {}", self.title);
+        self.wait_for(&[rank], says, |line| line.posts > line.posts_taken)?;
+        self.desk.lock().lines[rank as usize].posts_taken += 1;
+        Ok(())
+    }
+
+    /// Completes all operations at these targets, and tells them so.
+    pub(super) fn complete(&self, ranks: &[u32]) -> Result<()> {
+        self.act(|desk, out| {
+            for &rank in ranks {
+                desk.make_room(rank, 1, out);
+                let line = &mut desk.lines[rank as usize];
+                line.is_dirty = true;
+                line.batch.complete();
+                desk.ask(rank, out);
+            }
+            Ok(())
+        })?;
+        self.wait_over(ranks)
+    }
+
+    /// Waits until each of these ranks has completed once more.
+    pub(super) fn wait(&self, ranks: &[u32]) -> Result<()> {
+        let subject = |_: &Lane| {
+            let title = &self.title;
+            let text = format!("ranks {ranks:?} of {title} to complete (MPI_Win_complete)");
+            Subject::Words(text.into())
+        };
+        self.engine.wait_until(subject, |lane| {
+            let desk = &mut *self.desk.lock();
+            if desk.take_completes(ranks.len()) {
+                return Some(Ok(()));
+            }
+            let mut ranks = ranks.iter().copied();
+            let lost = ranks.find(|&rank| desk.lines[rank as usize].is_lost)?;
+            Some(Err(lane.peers().error(desk.peer(lost))))
+        })
+    }
+
+    /// Returns true if they have, without waiting.
+    pub(super) fn test(&self, ranks: &[u32]) -> Result<bool> {
+        let is_over = self
+            .engine
+            .look(|_| self.desk.lock().take_completes(ranks.len()));
+        Ok(is_over)
+    }
+
+    /// Waits until no link reads the memory for answers any more.
+    pub(super) fn end_answers(&self) {
+        let subject = |_: &Lane| Subject::Words("answers to be sent".into());
+        self.engine.wait_until(subject, |_| {
+            self.desk.lock().leaving.is_empty().then_some(())
+        });
+    }
+
+    /// Ends the port. All processes have come, so nothing more is asked.
+    pub(super) fn end(&self) {
+        self.end_answers();
+        self.port.lock().take();
+    }
+}
+
+impl Desk {
+    /// Takes so many completions, if there are as many.
+    fn take_completes(&mut self, count: usize) -> bool {
+        let all = self.completes_taken + count as u64;
+        let is_over = self.completed >= all;
+        if is_over {
+            self.completes_taken = all;
+        }
+        is_over
+    }
+}

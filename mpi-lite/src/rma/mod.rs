@@ -1,0 +1,33 @@
+//! Windows: memory that other processes read, write and change without a call of its owner.
+//!
+//! A window has one of two ways. Processes that share memory (`near`) load and store, or copy from
+//! process to process, and words of the memory that they share have the locks and counts: whoever
+//! wants something does it alone. Otherwise operations are messages (`far`), which the target's
+//! engine carries out whatever its program does. The rules of epochs and the checks of arguments are
+//! the same for both.
+//!
+//! Source: MPI 5.0, chapter 12. Decision 0086.
+
+mod combine;
+mod create;
+mod dynamic;
+mod epochs;
+mod errors;
+mod far;
+mod hints;
+mod memory;
+mod near;
+mod operation;
+mod queries;
+mod synchronise;
+#[cfg(test)]
+mod tests;
+mod title;
+mod way;
+mod window;
+
+pub use epochs::LockKind;
+pub use hints::Hints;
+pub use operation::{Action, Target};
+pub use synchronise::Assertions;
+pub use window::{Extent, Flavor, Window};
