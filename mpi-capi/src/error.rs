@@ -275,6 +275,18 @@ fn number(class: Class) -> c_int {
         Class::FileInUse => abi::MPI_ERR_FILE_IN_USE,
         Class::Conversion => abi::MPI_ERR_CONVERSION,
         Class::Io => abi::MPI_ERR_IO,
+        Class::Win => abi::MPI_ERR_WIN,
+        Class::Base => abi::MPI_ERR_BASE,
+        Class::Size => abi::MPI_ERR_SIZE,
+        Class::Disp => abi::MPI_ERR_DISP,
+        Class::LockType => abi::MPI_ERR_LOCKTYPE,
+        Class::Assert => abi::MPI_ERR_ASSERT,
+        Class::RmaSync => abi::MPI_ERR_RMA_SYNC,
+        Class::RmaRange => abi::MPI_ERR_RMA_RANGE,
+        Class::RmaConflict => abi::MPI_ERR_RMA_CONFLICT,
+        Class::RmaShared => abi::MPI_ERR_RMA_SHARED,
+        Class::RmaAttach => abi::MPI_ERR_RMA_ATTACH,
+        Class::RmaFlavor => abi::MPI_ERR_RMA_FLAVOR,
         Class::Other => abi::MPI_ERR_OTHER,
     }
 }
