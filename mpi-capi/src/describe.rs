@@ -13,6 +13,7 @@ use crate::chapters;
 use crate::global::LIBRARY;
 use crate::objects::comm::{self, CommObject};
 use crate::objects::file::FileObject;
+use crate::objects::win::WinObject;
 use crate::python;
 use crate::registry::Registered;
 use crate::stack;
@@ -127,7 +128,7 @@ fn own_communicator(thread: &ThreadState, is_call_of_one: bool) -> Option<String
     })
 }
 
-/// The communicators of the program and of its files, by context. Another thread may hold their
+/// The communicators of the program, of its files and of its windows, by context. Another thread may hold their
 /// lock: then it is not waited for.
 struct Names(Vec<Name>);
 
@@ -149,6 +150,9 @@ impl Names {
         let files = <Arc<FileObject>>::table().try_lock()?;
         let files = files.iter().filter_map(|(_, object)| object.described());
         names.extend(files.map(|(context, path)| (context, format!("file {path}"), None)));
+        let windows = <Arc<WinObject>>::table().try_lock()?;
+        let windows = windows.iter().filter_map(|(_, object)| object.described());
+        names.extend(windows.map(|(context, name)| (context, name, None)));
         Some(Self(names))
     }
 

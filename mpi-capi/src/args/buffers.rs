@@ -397,6 +397,13 @@ fn origin(address: *mut c_void) -> Result<Origin> {
 }
 
 impl Address {
+    /// The `len` bytes at the address, for a window.
+    pub fn memory(self, len: usize) -> Span {
+        // SAFETY: the caller of the C function vouches for the memory until it frees the window or
+        // detaches the memory.
+        unsafe { Span::new(self.0.cast(), len) }
+    }
+
     /// The `len` bytes at the address.
     ///
     /// # Errors

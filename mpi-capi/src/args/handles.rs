@@ -9,7 +9,7 @@ use core::ops::Deref;
 use std::sync::Arc;
 
 use mpi_lite::engine::BufferOwner;
-use mpi_lite::{comm, data};
+use mpi_lite::{comm, data, rma};
 
 use crate::abi::{self, Handle};
 use crate::args::numbers::{Out, Slot, Stored, append};
@@ -27,7 +27,7 @@ use crate::objects::recipe::Recipe;
 use crate::objects::reduce;
 use crate::objects::session::SessionObject;
 use crate::objects::types::{self, Made};
-use crate::objects::win::WinObject;
+use crate::objects::win::{self, WinObject, WinRef};
 use crate::raise::Call;
 use crate::registry::{self, Registered};
 
@@ -118,11 +118,11 @@ pub struct Session {
 }
 
 /// A window that exists, or `MPI_WIN_NULL`.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Win {
     /// The handle in the program.
     pub handle: Handle,
-    object: Option<Arc<WinObject>>,
+    object: Option<WinRef>,
 }
 
 macro_rules! objects {
@@ -426,11 +426,12 @@ impl File {
 }
 
 impl<W> Read<W> for Win {
+    #[inline]
     unsafe fn read(c: Handle, name: &'static str, _call: &Call) -> Result<Self> {
         let refuse = |what| Error::of_handle(name, what, abi::MPI_ERR_WIN);
         let object = match c {
             abi::MPI_WIN_NULL => None,
-            _ => Some(registry::get(c).map_err(refuse)?),
+            _ => Some(win::find(c).map_err(refuse)?),
         };
         Ok(Self { handle: c, object })
     }
@@ -441,9 +442,19 @@ impl Win {
     ///
     /// # Errors
     /// `MPI_ERR_WIN` if it is `MPI_WIN_NULL`.
+    #[inline]
     pub fn get(&self) -> Result<&WinObject> {
         let null = || Error::of_handle("win", Unusable::Null("MPI_WIN_NULL"), abi::MPI_ERR_WIN);
         self.object.as_deref().ok_or_else(null)
+    }
+
+    /// What the window does.
+    ///
+    /// # Errors
+    /// `MPI_ERR_WIN` if it is `MPI_WIN_NULL`, or is gone.
+    #[inline]
+    pub fn lite(&self) -> Result<&rma::Window> {
+        self.get()?.lite()
     }
 }
 

@@ -9,3 +9,4 @@ pub mod grids;
 pub mod memory;
 pub mod point;
 pub mod record;
+pub mod windows;

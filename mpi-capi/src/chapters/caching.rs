@@ -90,7 +90,10 @@ mpi! {
         win_keyval.set(create(Kind::Win, functions, extra_state)?)
     }
 
-    fn MPI_Win_delete_attr(win: Win, win_keyval: KeyNumber);
+    /// Takes an attribute away. MPI 5.0, 7.7.3.
+    fn MPI_Win_delete_attr(win: Win, win_keyval: KeyNumber) {
+        win.get()?.attributes.delete(win.handle, win_keyval.0)
+    }
 
     /// Forbids new uses of a key. MPI 5.0, 7.7.3.
     fn MPI_Win_free_keyval(win_keyval: InOut<KeyNumber>) {
@@ -98,11 +101,26 @@ mpi! {
         win_keyval.set(abi::MPI_KEYVAL_INVALID)
     }
 
+    /// The value under a key. Of MPI's own keys that of `MPI_WIN_BASE` is the base, others are
+    /// addresses of values. MPI 5.0, 7.7.3 and 12.2.6.
     fn MPI_Win_get_attr(
         win: Win, win_keyval: KeyNumber, attribute_val: OutAttribute, flag: Out<Flag>
-    );
+    ) {
+        let object = win.get()?;
+        let value = match object.own_attribute(win_keyval.0, attribute_val)? {
+            Some(value) => Some(value),
+            None => object.attributes.get(win_keyval.0)?,
+        };
+        if let Some(value) = value {
+            attribute_val.set(value);
+        }
+        flag.set(value.is_some())
+    }
 
-    fn MPI_Win_set_attr(win: Win, win_keyval: KeyNumber, attribute_val: Address);
+    /// Attaches a value. MPI 5.0, 7.7.3.
+    fn MPI_Win_set_attr(win: Win, win_keyval: KeyNumber, attribute_val: Address) {
+        win.get()?.attributes.set(win.handle, win_keyval.0, attribute_val.0)
+    }
 }
 
 /// Makes a key from a copy and a delete function.

@@ -216,13 +216,22 @@ mpi! {
         Ok(())
     }
 
-    /// The name of `MPI_WIN_NULL`: there are no other windows yet. MPI 5.0, 7.8.
+    /// The name of a window, at first empty; `MPI_WIN_NULL` has its own. MPI 5.0, 7.8.
     fn MPI_Win_get_name(win: Win, win_name: TextOut, resultlen: Out<Int>) {
-        let _ = win;
-        resultlen.set(win_name.set(b"MPI_WIN_NULL", abi::MPI_MAX_OBJECT_NAME as usize)?)
+        let name = match win.handle {
+            abi::MPI_WIN_NULL => b"MPI_WIN_NULL".to_vec(),
+            _ => win.get()?.name.lock().clone(),
+        };
+        resultlen.set(win_name.set(&name, abi::MPI_MAX_OBJECT_NAME as usize)?)
     }
 
-    fn MPI_Win_set_name(win: Win, win_name: Text);
+    /// Names a window. MPI 5.0, 7.8.
+    fn MPI_Win_set_name(win: Win, win_name: Text) {
+        let name = object_name(win_name);
+        win.lite()?.set_name(&String::from_utf8_lossy(&name));
+        *win.get()?.name.lock() = name;
+        Ok(())
+    }
 }
 
 /// A rank or a number of ranks as C's `int`.

@@ -135,16 +135,28 @@ mpi! {
         Ok(())
     }
 
-    fn MPI_Win_call_errhandler(win: Win, errorcode: Code);
+    /// Calls the error handler of a window. MPI 5.0, 9.5.
+    fn MPI_Win_call_errhandler(win: Win, errorcode: Code) {
+        call_handler(win.get()?.errhandler.get(), win.handle, errorcode.0)
+    }
 
     /// Makes an error handler for windows. MPI 5.0, 9.3.2.
     fn MPI_Win_create_errhandler(win_errhandler_fn: WinErrhandlerFn, errhandler: Out<Errhandler>) {
         errhandler.set(errhandler::create(win_errhandler_fn.0, Kind::Win)?)
     }
 
-    fn MPI_Win_get_errhandler(win: Win, errhandler: Out<Errhandler>);
+    /// The error handler of a window. MPI 5.0, 9.3.2.
+    fn MPI_Win_get_errhandler(win: Win, errhandler: Out<Errhandler>) {
+        errhandler.set(win.get()?.errhandler.held())
+    }
 
-    fn MPI_Win_set_errhandler(win: Win, errhandler: Errhandler);
+    /// Puts an error handler in charge of a window. MPI 5.0, 9.3.2.
+    fn MPI_Win_set_errhandler(win: Win, errhandler: Errhandler) {
+        let object = win.get()?;
+        errhandler::check(errhandler.0, Kind::Win)?;
+        object.errhandler.set(errhandler.0);
+        Ok(())
+    }
 }
 
 /// Does with `code` what the handler does with errors; the call itself succeeds if it returns.

@@ -33,6 +33,10 @@ static HOST: AtomicI32 = AtomicI32::new(0);
 static IO: AtomicI32 = AtomicI32::new(0);
 static LAST_USED_CODE: AtomicI32 = AtomicI32::new(0);
 
+/// The values of windows' attributes: kinds of windows from 1 on, and the unified memory model.
+static FLAVORS: [AtomicI32; 4] = [const { AtomicI32::new(0) }; 4];
+static UNIFIED: AtomicI32 = AtomicI32::new(0);
+
 /// Where the value of MPI's own attribute `key` is for the program, which the standard's interface
 /// has in `place`.
 #[expect(
@@ -44,11 +48,23 @@ pub fn place_of_attribute(key: c_int, place: *mut c_int) -> *mut c_int {
         abi::MPI_HOST => (&HOST, rank_of),
         abi::MPI_IO => (&IO, source_of),
         abi::MPI_LASTUSEDCODE => (&LAST_USED_CODE, code_of),
+        abi::MPI_WIN_CREATE_FLAVOR => {
+            // SAFETY: the place is the library's, and lasts.
+            let flavor = unsafe { place.read() } - abi::MPI_WIN_FLAVOR_CREATE;
+            (&FLAVORS[flavor as usize], flavor_of)
+        }
+        // There is no other model.
+        abi::MPI_WIN_MODEL => (&UNIFIED, |_| 2),
         _ => return place,
     };
     // SAFETY: the place is the library's, and lasts.
     own.store(map(unsafe { place.read() }), Ordering::Relaxed);
     own.as_ptr()
+}
+
+/// MPICH's number for a kind of window; both interfaces have them in the same order.
+fn flavor_of(flavor: c_int) -> c_int {
+    flavor - abi::MPI_WIN_FLAVOR_CREATE + 1
 }
 
 /// A handle is its own integer, in all conversions.
