@@ -22,7 +22,8 @@ mpi! {
         })
     }
 
-    /// Sets an element of a target if it is equal to another one; gives the old value. MPI 5.0, 12.3.4.
+    /// Sets an element of a target if it is equal to another one; gives the old value. MPI 5.0,
+    /// 12.3.4.
     fn MPI_Compare_and_swap(
         origin_addr: SendPtr, compare_addr: ConstAddress, result_addr: RecvPtr,
         datatype: Datatype, target_rank: Rank, target_disp: Aint, win: Win
@@ -172,7 +173,8 @@ mpi! {
     fn MPI_Win_allocate | MPI_Win_allocate_c(
         size: Aint, disp_unit: Unit, info: Info, comm: Comm, baseptr: OutAddress, win: Out<Win>
     ) {
-        let (extent, hints) = (windows::extent(size, disp_unit)?, windows::hints(Hints::default(), info));
+        let extent = windows::extent(size, disp_unit)?;
+        let hints = windows::hints(Hints::default(), info);
         let (handle, base) = windows::register(Window::allocate(&comm.lite, extent, hints)?);
         baseptr.set(base.cast());
         win.set(handle)
@@ -182,7 +184,8 @@ mpi! {
     fn MPI_Win_allocate_shared | MPI_Win_allocate_shared_c(
         size: Aint, disp_unit: Unit, info: Info, comm: Comm, baseptr: OutAddress, win: Out<Win>
     ) {
-        let (extent, hints) = (windows::extent(size, disp_unit)?, windows::hints(Hints::default(), info));
+        let extent = windows::extent(size, disp_unit)?;
+        let hints = windows::hints(Hints::default(), info);
         let (handle, base) = windows::register(Window::allocate_shared(&comm.lite, extent, hints)?);
         baseptr.set(base.cast());
         win.set(handle)

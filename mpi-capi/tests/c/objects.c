@@ -237,12 +237,13 @@ static int is_unsupported(int code)
 
 static void not_implemented(void)
 {
-    MPI_Win win;
-    int x;
+    char port[MPI_MAX_PORT_NAME];
+    MPI_Comm comm;
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
-    CHECK(is_unsupported(MPI_Win_create(&x, sizeof x, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win)));
+    CHECK(is_unsupported(MPI_Open_port(MPI_INFO_NULL, port)));
+    CHECK(is_unsupported(MPI_Comm_join(0, &comm)));
     CHECK(is_unsupported(MPI_Unpublish_name("no", MPI_INFO_NULL, "no")));
-    CHECK(is_unsupported(PMPI_Win_free(NULL)));
+    CHECK(is_unsupported(PMPI_Close_port(NULL)));
 }
 
 int main(int argc, char **argv)

@@ -98,9 +98,10 @@ static void check_others(void)
           MPI_Session_init(no_info, MPI_ERRORS_RETURN, &session));
     FAILS(file, (MPI_File)x, MPI_FILE_NULL,
           MPI_File_open(MPI_COMM_WORLD, "/no/x", MPI_MODE_RDONLY, MPI_INFO_NULL, &file));
-    /* A function that is missing. */
     FAILS(window, (MPI_Win)x, MPI_WIN_NULL,
-          MPI_Win_create(x, sizeof x, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window));
+          MPI_Win_create(x, -1, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window));
+    /* A function that is missing. */
+    FAILS_COMM(MPI_Comm_accept("here", MPI_INFO_NULL, 0, MPI_COMM_WORLD, &comm));
 }
 
 int main(int argc, char **argv)

@@ -20,6 +20,7 @@ const CHAPTERS: &[&str] = &[
     "session",
     "tool_support",
     "topology",
+    "windows",
 ];
 
 fn run(program: &Program, scratch: &Scratch, ranks: usize, transport: &str) -> Result<(), Failed> {
