@@ -219,6 +219,7 @@ static void shared(MPI_Win win, int *base)
     OK(MPI_Win_flush_local_all(win));
     for (target = 0; target < size; target++)
         CHECK_INT(x[target], rank * 100 + target);
+    MPI_Barrier(MPI_COMM_WORLD);
     x[0] = 4711;
     OK(MPI_Put(x, 1, MPI_INT, to, 8 + rank, 1, MPI_INT, win));
     OK(MPI_Win_flush_all(win));
