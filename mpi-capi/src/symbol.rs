@@ -127,6 +127,10 @@ const RECORDED: &[&str] = &[
     "MPI_Reduce_scatter_block",
     "MPI_Scan",
     "MPI_Exscan",
+    "MPI_Win_lock",
+    "MPI_Win_unlock",
+    "MPI_Win_flush",
+    "MPI_Win_flush_local",
 ];
 
 /// The blocking sends, which keep a `Transfer`.

@@ -183,7 +183,7 @@ objects! {
     FirstErrhandler = "MPI_Errhandler" or MPI_ERRHANDLER_NULL,
         |handle, call| call.note_handler(handle);
     Session = "MPI_Session" or MPI_SESSION_NULL, |handle, call| call.note_object(handle);
-    Win = "MPI_Win" or MPI_WIN_NULL, |handle, call| call.note_object(handle);
+    Win = "MPI_Win" or MPI_WIN_NULL, |handle, call| call.note_object(handle), false;
 }
 
 /// Reads handles that are looked up later, if at all.

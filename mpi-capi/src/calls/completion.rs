@@ -12,7 +12,7 @@ use crate::args::{Int, Length, Out, OutInts, OutStatus, OutStatuses, Requests, c
 use crate::calls::generalized;
 use crate::error::{Cause, Error, Result};
 use crate::objects::request::{checked_key, engine, handle_of, key, message_of, real_key, stale};
-use crate::objects::{comm, file};
+use crate::objects::{comm, file, win};
 
 /// How one operation ended.
 #[derive(Debug)]
@@ -111,7 +111,13 @@ fn result_of(completion: Completion) -> Result<()> {
 
 #[cold]
 fn failed(error: LiteError, context: Option<Context>) -> Error {
-    let object = |context| comm::of_context(context).or_else(|| file::of_context(context));
+    let object = |context| {
+        let of_file = || file::of_context(context);
+        let of_window = || win::of_context(context);
+        comm::of_context(context)
+            .or_else(of_file)
+            .or_else(of_window)
+    };
     let comm = context.and_then(object).unwrap_or(abi::MPI_COMM_NULL);
     Cause::Operation { error, comm }.into()
 }

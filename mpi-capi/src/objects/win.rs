@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::handle::{Key, Kind, Unusable};
 use crate::objects::attributes::Attributes;
 use crate::objects::errhandler::Attached;
-use crate::registry::{self, registered};
+use crate::registry::{self, Registered, registered};
 
 /// A window behind a handle. Source: MPI 5.0, chapter 12.
 #[derive(Debug)]
@@ -141,6 +141,17 @@ impl WinObject {
         };
         Some((context, name))
     }
+}
+
+/// The handle of the window whose operations have `context`, if it was not freed.
+pub fn of_context(context: Context) -> Option<Handle> {
+    let windows = <Arc<WinObject>>::table().lock();
+    let is_it = |object: &WinObject| {
+        let lite = object.lite.as_ref();
+        lite.is_some_and(|lite| lite.communicator().context() == context)
+    };
+    let found = windows.iter().find(|(_, object)| is_it(object));
+    found.map(|(handle, _)| handle)
 }
 
 /// Windows that a thread keeps at hand.
