@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::errors::wrong;
+use super::operation::Target;
 use super::way::Way;
 use super::window::{Flavor, Window};
-use crate::error::{Class, Result};
+use crate::error::{Class, Error, Result};
 use crate::memory::Span;
 
 /// What is attached, by address. Regions do not overlap.
@@ -20,6 +21,19 @@ impl Attached {
         let at = address - start;
         let is_within = at.checked_add(len)? <= span.len() as u64;
         is_within.then_some((*span, at.cast_signed()))
+    }
+
+    /// Checks that the data of a target lies in one region.
+    ///
+    /// # Errors
+    /// `RmaRange`, `Count`.
+    pub(super) fn check(&self, target: &Target) -> Result<()> {
+        let (first, len) = target.datatype.occupied(target.count)?;
+        let start = target.displacement.wrapping_add(first).cast_unsigned();
+        match len == 0 || self.find(start, len as u64).is_some() {
+            true => Ok(()),
+            false => Err(not_attached(len, start)),
+        }
     }
 
     fn attach(&mut self, memory: Span) -> Result<()> {
@@ -42,6 +56,16 @@ impl Attached {
             )),
         }
     }
+}
+
+/// The error of an access to memory that is not attached.
+#[cold]
+pub(super) fn not_attached(len: usize, start: u64) -> Error {
+    let why = format!(
+        "the {len} bytes at {start:#x} are not attached to the window at its target \
+         (MPI_Win_attach)"
+    );
+    wrong(Class::RmaRange, why)
 }
 
 impl Window {

@@ -204,9 +204,12 @@ impl Window {
 impl Inner {
     /// Where an operation by messages works: in a dynamic window the target finds that out.
     fn locate_far(&self, target: &Target) -> Result<i64> {
-        match self.flavor {
-            Flavor::Dynamic => Ok(target.displacement),
-            _ => self.locate(target),
+        if self.flavor != Flavor::Dynamic {
+            return self.locate(target);
         }
+        if target.rank == self.communicator.rank() {
+            self.attached.lock().check(target)?;
+        }
+        Ok(target.displacement)
     }
 }

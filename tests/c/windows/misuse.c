@@ -57,7 +57,6 @@ static void no_epoch(MPI_Win win)
     FAILS(MPI_Win_flush_all(win), MPI_ERR_RMA_SYNC);
     FAILS(MPI_Win_flush_local(rank, win), MPI_ERR_RMA_SYNC);
     FAILS(MPI_Win_flush_local_all(win), MPI_ERR_RMA_SYNC);
-    FAILS(MPI_Win_sync(win), MPI_ERR_RMA_SYNC);
     FAILS(MPI_Win_complete(win), MPI_ERR_RMA_SYNC);
     FAILS(MPI_Win_wait(win), MPI_ERR_RMA_SYNC);
     FAILS(MPI_Win_test(win, &flag), MPI_ERR_RMA_SYNC);

@@ -18,7 +18,6 @@ use crate::rma::title::Title;
 /// What a process knows of a window: what it does at others, and what they do here.
 #[derive(Debug)]
 pub(super) struct Desk {
-    pub(super) me: PeerId,
     pub(super) group: Group,
     pub(super) title: Title,
     /// The memory of this process; a dynamic window has what is attached.
@@ -195,14 +194,13 @@ pub(super) struct Mail {
 
 impl Desk {
     pub(super) fn new(
-        (me, group): (PeerId, &Group),
+        group: &Group,
         title: &Title,
         memory: Span,
         attached: Option<SharedAttached>,
     ) -> Self {
         let size = group.size() as usize;
         Self {
-            me,
             group: group.clone(),
             title: title.clone(),
             memory,

@@ -58,8 +58,7 @@ impl Far {
     ) -> Self {
         let engine = communicator.engine();
         let group = communicator.group();
-        let me = engine.with(|lane| lane.peers().me());
-        let desk = Arc::new(Mutex::new(Desk::new((me, group), title, memory, attached)));
+        let desk = Arc::new(Mutex::new(Desk::new(group, title, memory, attached)));
         let context = communicator.context().window();
         let port = Port::Window(Box::new(Service(Arc::clone(&desk))));
         let port = engine.with(|lane| lane.open_port(context, port));

@@ -22,6 +22,14 @@ enum Deed<'a> {
     Swap(Basic),
 }
 
+/// How much of an operation a record is: from which byte of data on.
+#[derive(Clone, Copy)]
+enum Reach {
+    Whole,
+    Piece(usize),
+    Last(usize),
+}
+
 /// An operation as it is sent: what it does, the data of the origin, and where old data goes.
 struct Sending<'a> {
     deed: Deed<'a>,
@@ -99,13 +107,14 @@ impl Desk {
             self.types.forget(peer);
             self.operate_in_pieces(&sending, (target, at), out);
         } else if matches!(sending.deed, Deed::Swap(_)) {
-            self.record(rank, &sending, (&place, &compared(action)?), 0, out);
+            let data = compared(action)?;
+            self.record(rank, &sending, (&place, &data), Reach::Whole, out);
         } else if sending.data.len() > INLINE_MOST {
             self.record_body(rank, &sending, &place, out);
         } else {
             let mut data = Vec::new();
             sending.data.append_to(&mut data);
-            self.record(rank, &sending, (&place, &data), 0, out);
+            self.record(rank, &sending, (&place, &data), Reach::Whole, out);
         }
         let awaits_data = sending.result.is_some();
         match (sending.request, awaits_data) {
@@ -133,16 +142,16 @@ impl Desk {
         }
     }
 
-    /// Enters a record with its data. The answer's data goes to the result from byte `offset` on.
+    /// Enters a record with its data.
     fn record(
         &mut self,
         rank: u32,
         sending: &Sending<'_>,
         (place, data): (&[u8], &[u8]),
-        offset: usize,
+        reach: Reach,
         out: &mut Out,
     ) {
-        let id = self.reply_to(rank, sending, offset);
+        let id = self.reply_to(rank, sending, reach);
         self.make_room(rank, FIELDS + place.len() + data.len(), out);
         let line = &mut self.lines[rank as usize];
         line.is_dirty = true;
@@ -156,7 +165,7 @@ impl Desk {
 
     /// Enters a record whose data is a body, and sends both.
     fn record_body(&mut self, rank: u32, sending: &Sending<'_>, place: &[u8], out: &mut Out) {
-        let id = self.reply_to(rank, sending, 0);
+        let id = self.reply_to(rank, sending, Reach::Whole);
         self.make_room(rank, FIELDS + place.len(), out);
         let line = &mut self.lines[rank as usize];
         line.is_dirty = true;
@@ -168,15 +177,21 @@ impl Desk {
         self.send(rank, Some((sending.data.clone(), request)), out);
     }
 
-    fn reply_to(&mut self, rank: u32, sending: &Sending<'_>, offset: usize) -> u32 {
+    fn reply_to(&mut self, rank: u32, sending: &Sending<'_>, reach: Reach) -> u32 {
         let Some(result) = &sending.result else {
             return NO_REPLY;
+        };
+        // Answers come in the order of the records.
+        let (offset, request) = match reach {
+            Reach::Whole => (0, sending.request),
+            Reach::Piece(offset) => (offset, None),
+            Reach::Last(offset) => (offset, sending.request),
         };
         self.await_reply(Reply {
             rank,
             place: result.clone(),
             offset,
-            request: None,
+            request,
         })
     }
 
@@ -190,6 +205,7 @@ impl Desk {
     ) {
         let (peer, mut data) = (self.peer(target.rank), Vec::new());
         sending.data.append_to(&mut data);
+        let all = (target.datatype.size() * target.count) as usize;
         let mut done = 0;
         each_piece(&target.datatype, target.count, |basic, (place, count)| {
             let most = INLINE_MOST / basic.size();
@@ -204,7 +220,11 @@ impl Desk {
                 self.types.write(&Datatype::Basic(basic), peer, &mut form);
                 let part = data.as_slice().get(done..done + bytes);
                 let part = part.unwrap_or_default();
-                self.record(target.rank, sending, (&form, part), done, out);
+                let reach = match done + bytes == all {
+                    true => Reach::Last(done),
+                    false => Reach::Piece(done),
+                };
+                self.record(target.rank, sending, (&form, part), reach, out);
                 done += bytes;
                 first += some;
             }

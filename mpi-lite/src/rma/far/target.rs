@@ -12,6 +12,7 @@ use crate::engine::{Effects, Handler, Head};
 use crate::error::{Cause, Class, Result};
 use crate::ids::PeerId;
 use crate::rma::combine;
+use crate::rma::dynamic::not_attached;
 use crate::rma::errors::wrong;
 
 /// Bytes of an answer beside its data.
@@ -378,15 +379,7 @@ impl Desk {
                 found.map(|(span, at)| span.origin(0).moved(at - first))
             }
         };
-        let origin = origin.ok_or_else(|| {
-            let rank = self.group.rank_of(self.me).unwrap_or(0);
-            let why = format!(
-                "the {len} bytes at {start:#x} are not attached to {} at rank {rank} \
-                 (MPI_Win_attach)",
-                self.title
-            );
-            wrong(Class::RmaRange, why)
-        })?;
+        let origin = origin.ok_or_else(|| not_attached(len, start.cast_unsigned()))?;
         Area::at(origin, place.count, &place.datatype)
     }
 
