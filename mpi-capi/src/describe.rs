@@ -128,8 +128,8 @@ fn own_communicator(thread: &ThreadState, is_call_of_one: bool) -> Option<String
     })
 }
 
-/// The communicators of the program, of its files and of its windows, by context. Another thread may hold their
-/// lock: then it is not waited for.
+/// The communicators of the program, of its files and of its windows, by context. Another thread
+/// may hold their lock: then it is not waited for.
 struct Names(Vec<Name>);
 
 /// Context and name of a communicator; the call that made it, and the context of its parent.
