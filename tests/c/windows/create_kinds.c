@@ -160,7 +160,7 @@ static void look_at(MPI_Win *win, void *base, MPI_Aint bytes, int unit, int flav
     value[0] = -1;
     CHECK(MPI_Win_free(win) != MPI_SUCCESS, "a delete function to fail");
     CHECK(*win != MPI_WIN_NULL, "the window to stay");
-    CHECK(deletions == 2 && deleted[0] == 12 && deleted[1] == 11, "the last one first");
+    CHECK(deletions == 2 && deleted[0] == 11 && deleted[1] == 12, "the last one first");
     deletions = 0;
     value[0] = 10;
     OK(MPI_Win_free(win));

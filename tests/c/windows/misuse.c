@@ -92,14 +92,19 @@ static void locked(MPI_Win *win)
 /* Groups. */
 static void posted(MPI_Win win)
 {
-    OK(MPI_Win_post(MPI_GROUP_EMPTY, 0, win));
-    FAILS(MPI_Win_post(MPI_GROUP_EMPTY, 0, win), MPI_ERR_RMA_SYNC);
-    OK(MPI_Win_start(MPI_GROUP_EMPTY, 0, win));
-    FAILS(MPI_Win_start(MPI_GROUP_EMPTY, 0, win), MPI_ERR_RMA_SYNC);
-    FAILS(MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, win), MPI_ERR_RMA_SYNC);
-    FAILS(MPI_Put(&x, 1, MPI_LONG, rank, 0, 1, MPI_LONG, win), MPI_ERR_RMA_SYNC);
+    MPI_Group own;
+
+    MPI_Comm_group(MPI_COMM_SELF, &own);
+    OK(MPI_Win_post(own, 0, win));
+    FAILS(MPI_Win_post(own, 0, win), MPI_ERR_RMA_SYNC);
+    OK(MPI_Win_start(own, 0, win));
+    FAILS(MPI_Win_start(own, 0, win), MPI_ERR_RMA_SYNC);
+    FAILS(MPI_Win_lock_all(0, win), MPI_ERR_RMA_SYNC);
+    if (next != rank)
+        FAILS(MPI_Put(&x, 1, MPI_LONG, next, 0, 1, MPI_LONG, win), MPI_ERR_RMA_SYNC);
     OK(MPI_Win_complete(win));
     OK(MPI_Win_wait(win));
+    MPI_Group_free(&own);
     FAILS(MPI_Win_post(MPI_GROUP_NULL, 0, win), MPI_ERR_GROUP);
 }
 
