@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "middle.h"
+#include "rows.h"
 
 enum {
     BLOCK = 1024,
@@ -266,27 +267,6 @@ static long wrong_in_file(const struct row *row)
     return wrong;
 }
 
-/* Rank 0 says so if any rank had this error; answers whether one had. Without `name` the error is
- * about all rows. */
-static int is_refused(const char *name, int error)
-{
-    char text[MPI_MAX_ERROR_STRING];
-    int class = MPI_SUCCESS, worst, length;
-
-    if (error != MPI_SUCCESS)
-        MPI_Error_class(error, &class);
-    MPI_Allreduce(&class, &worst, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-    if (worst == MPI_SUCCESS)
-        return 0;
-    if (rank == 0) {
-        MPI_Error_string(worst, text, &length);
-        text[strcspn(text, "\n")] = '\0';
-        printf("%s%srefused: %s\n", name == NULL ? "" : name, name == NULL ? "" : ": ", text);
-        fflush(stdout);
-    }
-    return 1;
-}
-
 /* Rank 0 says so if any rank has a wrong block; answers whether one has. */
 static int is_wrong(const struct row *row)
 {
@@ -419,16 +399,6 @@ static int open_and_fill(int is_row)
         fflush(stdout);
     }
     return 1;
-}
-
-static int is_wanted(const char *name, int argc, char **argv)
-{
-    int i;
-
-    for (i = 2; i < argc; i++)
-        if (strcmp(argv[i], name) == 0)
-            return 1;
-    return argc < 3;
 }
 
 static void measure_all(int argc, char **argv)

@@ -85,6 +85,11 @@ const SECTIONS: &[Section] = &[
         measure: Measure::Network(node::over_network),
     },
     Section {
+        name: "far-windows",
+        about: "one-sided communication of two ranks that a network connects",
+        measure: Measure::Network(node::far_windows),
+    },
+    Section {
         name: "two-ranks",
         about: "latency, bandwidth, message rate of two ranks on one machine",
         measure: Measure::Node(node::two_ranks),
@@ -133,6 +138,11 @@ const SECTIONS: &[Section] = &[
         name: "files",
         about: "ranks that write and read a file together, on a disk's file system and in memory",
         measure: Measure::Node(node::files),
+    },
+    Section {
+        name: "windows",
+        about: "one-sided communication of two ranks on one machine, also while one computes",
+        measure: Measure::Node(node::windows),
     },
 ];
 

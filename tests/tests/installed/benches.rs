@@ -208,6 +208,23 @@ fn every_row_of_files_has_a_figure_and_right_data() {
 }
 
 #[test]
+fn every_row_of_windows_has_a_figure_and_right_data() {
+    let scratch = Scratch::new("benches-windows");
+    let windows = build("windows", &scratch);
+    for flavour in ["allocate", "shared", "create"] {
+        let job = Job::mpirun(2).arg(&windows).arg(flavour);
+        let outcome = job.run().expect_code(0);
+        let is_figure = |line: &str| {
+            let figure = line.split_once(": ").map(|(_, figure)| figure);
+            figure.is_some_and(|figure| figure.parse::<f64>().is_ok())
+        };
+        let (lines, report) = (outcome.stdout.lines(), outcome.report());
+        assert_eq!(lines.clone().count(), 14, "{flavour}: {report}");
+        assert!(lines.into_iter().all(is_figure), "{flavour}: {report}");
+    }
+}
+
+#[test]
 fn programs_for_one_machine_print_each_figure_behind_its_name() {
     let scratch = Scratch::new("benches-node");
     for (name, ranks, words, expected) in ON_ONE_MACHINE {

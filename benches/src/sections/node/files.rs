@@ -5,7 +5,7 @@ use std::{fs, io};
 
 use mpi_lite_tests::c_source;
 
-use super::{AUTO, RMPP, gather, peers, program};
+use super::{AUTO, RMPP, figure, gather, peers, program};
 use crate::bench::{Bench, Missing};
 use crate::contender::{Contender, kernel};
 use crate::goal::{Goal, Limit};
@@ -128,19 +128,6 @@ fn systems() -> Result<Vec<System>, String> {
     Ok(all)
 }
 
-/// The figure of this row, or what the program says instead: of this row, or of all.
-fn figure(printed: &str, row: &str) -> Option<Result<f64, Missing>> {
-    let of_row = |line: &'_ str| Some(line.strip_prefix(row)?.strip_prefix(": ")?.to_owned());
-    let of_all = |line: &&str| line.starts_with("refused: ");
-    let mut lines = printed.lines();
-    let said = lines
-        .clone()
-        .find_map(of_row)
-        .or_else(|| lines.find(of_all).map(str::to_owned))?;
-    let said = said.trim();
-    Some(said.parse().map_err(|_| Missing::NoFigure(said.to_owned())))
-}
-
 fn measure(bench: &Bench, (system, who): (&System, &Contender), all: &mut Measurements) {
     let (name, mut rows) = ("files", system.rows.clone());
     let name = if who.is_kernel() {
@@ -219,19 +206,6 @@ mod tests {
         for row in WITHOUT_MPI {
             assert!(probe.contains(&format!("\"{row}\"")), "{row}");
         }
-    }
-
-    #[test]
-    fn a_row_has_a_figure_or_its_own_reason() {
-        let printed =
-            "write_at_all: 12.5\nwrite_at: refused: no such call\natomic: wrong: block 7\n";
-        let reason = |why: &str| Some(Err(Missing::NoFigure(why.to_owned())));
-        assert_eq!(figure(printed, "write_at_all"), Some(Ok(12.5)));
-        assert_eq!(figure(printed, "write_at"), reason("refused: no such call"));
-        assert_eq!(figure(printed, "atomic"), reason("wrong: block 7"));
-        assert_eq!(figure(printed, "at_all"), None);
-        let refused = "refused: MPI_ERR_UNSUPPORTED_OPERATION \n";
-        assert_eq!(figure(refused, "atomic"), reason(refused.trim()));
     }
 
     #[test]

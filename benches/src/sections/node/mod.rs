@@ -14,6 +14,7 @@ mod threads;
 mod tune;
 mod two_ranks;
 mod ways;
+mod windows;
 
 pub(super) use busy::run as busy;
 pub(super) use collectives::{over_network, run as collectives};
@@ -27,10 +28,11 @@ pub(super) use threads::run as threads;
 pub use tune::tune;
 pub(super) use two_ranks::run as two_ranks;
 pub use ways::ways;
+pub(super) use windows::{over_network as far_windows, run as windows};
 
 use std::time::Duration;
 
-use crate::bench::{Bench, Program};
+use crate::bench::{Bench, Missing, Program};
 use crate::contender::{Contender, auto, rmpp};
 use crate::machine;
 use crate::report::Report;
@@ -77,4 +79,35 @@ fn program(name: &'static str, ranks: usize, words: &[&str], limit_s: u64) -> Pr
 fn rows(names: &[&str]) -> Vec<(String, String)> {
     let row = |name: &&str| ((*name).to_owned(), (*name).to_owned());
     names.iter().map(row).collect()
+}
+
+/// The figure of this row, or what the program says instead: of this row, or of all.
+fn figure(printed: &str, row: &str) -> Option<Result<f64, Missing>> {
+    let of_row = |line: &'_ str| Some(line.strip_prefix(row)?.strip_prefix(": ")?.to_owned());
+    let of_all = |line: &&str| line.starts_with("refused: ");
+    let mut lines = printed.lines();
+    let said = lines
+        .clone()
+        .find_map(of_row)
+        .or_else(|| lines.find(of_all).map(str::to_owned))?;
+    let said = said.trim();
+    Some(said.parse().map_err(|_| Missing::NoFigure(said.to_owned())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_has_a_figure_or_its_own_reason() {
+        let printed =
+            "write_at_all: 12.5\nwrite_at: refused: no such call\natomic: wrong: block 7\n";
+        let reason = |why: &str| Some(Err(Missing::NoFigure(why.to_owned())));
+        assert_eq!(figure(printed, "write_at_all"), Some(Ok(12.5)));
+        assert_eq!(figure(printed, "write_at"), reason("refused: no such call"));
+        assert_eq!(figure(printed, "atomic"), reason("wrong: block 7"));
+        assert_eq!(figure(printed, "at_all"), None);
+        let refused = "refused: MPI_ERR_UNSUPPORTED_OPERATION \n";
+        assert_eq!(figure(refused, "atomic"), reason(refused.trim()));
+    }
 }
