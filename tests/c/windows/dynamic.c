@@ -90,12 +90,19 @@ static void errors(void)
     OK(MPI_Put(&x, 1, MPI_CHAR, rank, address_of(memory) + 63, 1, MPI_CHAR, win));
     OK(MPI_Win_flush(rank, win));
     CHECK_INT(memory[63], 1);
-    /* The target finds out; the origin hears of it when it waits for the target. */
-    OK(MPI_Put(&x, 1, MPI_CHAR, rank, address_of(other), 1, MPI_CHAR, win));
-    FAILS(MPI_Win_flush(rank, win), MPI_ERR_RMA_RANGE);
-    OK(MPI_Put(other, 2, MPI_CHAR, rank, address_of(memory) + 63, 2, MPI_CHAR, win));
-    FAILS(MPI_Win_flush(rank, win), MPI_ERR_RMA_RANGE);
+    FAILS(MPI_Put(&x, 1, MPI_CHAR, rank, address_of(other), 1, MPI_CHAR, win), MPI_ERR_RMA_RANGE);
+    FAILS(MPI_Put(other, 2, MPI_CHAR, rank, address_of(memory) + 63, 2, MPI_CHAR, win),
+          MPI_ERR_RMA_RANGE);
     CHECK(other[0] == 0 && memory[63] == 1, "nothing to be written");
+    if (size > 1) {
+        /* The target finds out; the origin hears of it when it waits for the target. */
+        int next = (rank + 1) % size;
+
+        OK(MPI_Win_lock(MPI_LOCK_SHARED, next, 0, win));
+        OK(MPI_Put(&x, 1, MPI_CHAR, next, 64, 1, MPI_CHAR, win));
+        FAILS(MPI_Win_flush(next, win), MPI_ERR_RMA_RANGE);
+        OK(MPI_Win_unlock(next, win));
+    }
     OK(MPI_Win_unlock(rank, win));
     OK(MPI_Win_detach(win, memory));
     FAILS(MPI_Win_detach(win, memory), MPI_ERR_RMA_ATTACH);
