@@ -197,7 +197,10 @@ impl Epochs {
                  MPI_Win_unlock first"
             )));
         }
-        self.check_others("MPI_Win_lock")
+        self.check_others("MPI_Win_lock")?;
+        // A fence after which nothing was done has begun no epoch.
+        self.fence(false);
+        Ok(())
     }
 
     #[inline]
@@ -222,6 +225,7 @@ impl Epochs {
 
     /// Begins an access epoch for these ranks.
     pub(super) fn begin_access(&self, ranks: Vec<u32>) {
+        self.fence(false);
         for rank in &ranks {
             self.targets[*rank as usize].store(STARTED, Relaxed);
         }
