@@ -1,5 +1,5 @@
-//! How windows are made. All processes tell each other what they bring, and each can see whether all
-//! can go on: what fails at one, fails everywhere. Source: MPI 5.0, 12.2.
+//! How windows are made. All processes tell each other what they bring, and each can see whether
+//! all can go on: what fails at one, fails everywhere. Source: MPI 5.0, 12.2.
 
 use core::sync::atomic::AtomicBool;
 use std::sync::Arc;

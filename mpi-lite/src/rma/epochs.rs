@@ -1,7 +1,7 @@
 //! The epochs of a window at one process: which calls are allowed now.
 //!
-//! Every operation looks here, so what it reads are two words and no lock. Calls that open and close
-//! epochs write them; a program whose threads do so at once for one target is wrong.
+//! Every operation looks here, so what it reads are two words and no lock. Calls that open and
+//! close epochs write them; a program whose threads do so at once for one target is wrong.
 //!
 //! Source: MPI 5.0, 12.5.
 

@@ -132,8 +132,8 @@ fn same_base(buffer: &Buffer, base: Basic) -> Result<()> {
     }
 }
 
-/// The predefined datatype of the target's elements, to which `op` must apply; `None` if there is no
-/// data.
+/// The predefined datatype of the target's elements, to which `op` must apply; `None` if there is
+/// no data.
 #[inline]
 fn operand(op: &Op, target: &Target, fetches: bool) -> Result<Option<Basic>> {
     match target.datatype.reduction_base() {

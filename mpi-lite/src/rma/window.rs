@@ -95,8 +95,8 @@ impl Inner {
         } = target;
         let start = i128::from(displacement) * i128::from(unit) + i128::from(first);
         let why = format!(
-            "rank {rank} gave {size} bytes to the window, and displacement {displacement} (in units \
-             of {unit} bytes) with this datatype reaches from byte {start} to {}",
+            "rank {rank} gave {size} bytes to the window, and displacement {displacement} (in \
+             units of {unit} bytes) with this datatype reaches from byte {start} to {}",
             start + i128::from(len)
         );
         wrong(Class::RmaRange, why)

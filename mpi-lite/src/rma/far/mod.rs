@@ -1,9 +1,9 @@
 //! Windows whose operations are messages.
 //!
-//! What an origin does at a target is a stream of records: locks, operations, questions. Short ones
-//! are collected and go together, as late as the epoch allows; so a lock, an operation and an unlock
-//! are one message. The target carries each stream out in its order, whatever its program does, and
-//! answers. Long data follows its record, and lands in the memory of the window.
+//! What an origin does at a target is a stream of records: locks, operations, questions. Short
+//! ones are collected and go together, as late as the epoch allows; so a lock, an operation and an
+//! unlock are one message. The target carries each stream out in its order, whatever its program
+//! does, and answers. Long data follows its record, and lands in the memory of the window.
 //!
 //! The lane is locked before the desk, here and where the engine calls the port. So messages of a
 //! process go out in the order in which they were written.

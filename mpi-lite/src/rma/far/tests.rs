@@ -295,7 +295,7 @@ impl Program {
         actor.kept.push(data.clone());
         let action = match sort {
             0 => WindowAction::Put(data),
-            1 if number % 2 == 0 => WindowAction::Accumulate { origin: data, op },
+            1 if number.is_multiple_of(2) => WindowAction::Accumulate { origin: data, op },
             1 => {
                 actor.read.push((result.clone(), before));
                 WindowAction::GetAccumulate {
