@@ -10,9 +10,10 @@ use mpi_lite_tests::guide::{Page, pages};
 use mpi_lite_tests::{Job, Scratch, SshServer, prefix, source_root, tool};
 
 /// Each page, and the file of the test that runs it.
-const RUN_BY: [(&str, &str); 6] = [
+const RUN_BY: [(&str, &str); 7] = [
     ("first-program.md", "tests/tests/installed/guide.rs"),
     ("files.md", "tests/tests/installed/guide.rs"),
+    ("windows.md", "tests/tests/installed/guide.rs"),
     ("several-machines.md", "tests/tests/installed/guide.rs"),
     ("slurm.md", "tests/tests/schedulers.rs"),
     ("python.md", "tests/tests/schedulers.rs"),
@@ -60,13 +61,23 @@ fn the_page_of_the_first_program_is_right() {
     Page::read("first-program.md").run(scratch.path(), shell, "");
 }
 
-#[test]
-fn the_page_of_files_is_right() {
+/// Runs a page with the installed tools on the path.
+fn run_with_tools(page: &Page) {
     let scratch = Scratch::new("guide");
     let tools = tool("mpirun");
     let path = path(&[tools.parent().expect("bin")]);
     let shell = |script: &Path| Job::new("sh").arg(script).env("PATH", &path);
-    Page::read("files.md").run(scratch.path(), shell, "");
+    page.run(scratch.path(), shell, "");
+}
+
+#[test]
+fn the_page_of_files_is_right() {
+    run_with_tools(&Page::read("files.md"));
+}
+
+#[test]
+fn the_page_of_windows_is_right() {
+    run_with_tools(&Page::read("windows.md"));
 }
 
 #[test]
