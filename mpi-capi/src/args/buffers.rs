@@ -8,7 +8,7 @@ use core::ffi::{c_int, c_void};
 use core::ops::Deref;
 
 use mpi_lite::coll::Input;
-use mpi_lite::data::{self, Area, Buffer};
+use mpi_lite::data::{self, Area, Basic, Buffer};
 use mpi_lite::memory::{Origin, Span};
 
 use crate::abi::{self, Handle};
@@ -282,6 +282,17 @@ macro_rules! collective_buffers {
             #[inline]
             pub fn is_in_place(self) -> bool {
                 self.0.addr() == abi::MPI_IN_PLACE
+            }
+
+            /// `count` elements here, if they are one run of bytes of a predefined datatype.
+            #[inline(always)]
+            pub fn run(self, count: Count, datatype: &Datatype) -> Option<(Basic, Span)> {
+                let (basic, len) = datatype.supported()?.run_of(count.get())?;
+                let address = self.address();
+                // One of MPI's constants is no address.
+                let is_memory = address.addr() > abi::MPI_IN_PLACE && len > 0;
+                // SAFETY: the caller keeps MPI's rules for its buffer.
+                is_memory.then(|| (basic, unsafe { Span::new(address.cast(), len) }))
             }
 
             /// `count` elements here. The operation that takes them checks whether they can be.

@@ -5,7 +5,10 @@ use core::ffi::c_int;
 use mpi_lite::data::{self, Buffer};
 use mpi_lite::error::Cause;
 use mpi_lite::ids::{Dest, Mode};
-use mpi_lite::rma::{self, Assertions, Extent, Flavor, Hints, LockKind, Target, WindowAction};
+use mpi_lite::memory::Span;
+use mpi_lite::rma::{
+    self, Assertions, Extent, Flavor, Hints, LockKind, RunAt, Target, WindowAction,
+};
 
 use crate::abi::{self, Handle};
 use crate::args::{Aint, Assertion, Count, Datatype, Info, LockType, Op, Rank, SendPtr, Unit, Win};
@@ -168,6 +171,54 @@ impl TargetPlace<'_> {
             datatype: self.datatype.committed()?.clone(),
         }))
     }
+}
+
+impl TargetPlace<'_> {
+    /// Where it works, if that is one run of as many bytes as the origin has, of a predefined
+    /// datatype.
+    #[inline(always)]
+    fn run(&self, len: usize) -> Option<(data::Basic, RunAt)> {
+        let (basic, bytes) = self.datatype.supported()?.run_of(self.count.get())?;
+        let at = (self.rank.0.cast_unsigned(), self.displacement.0);
+        (bytes == len).then_some((basic, at))
+    }
+}
+
+/// Performs an operation at once that moves a run of bytes, if it can be. Returns false if nothing
+/// was done.
+#[inline(always)]
+pub fn move_run(
+    win: &Win,
+    place: &TargetPlace<'_>,
+    run: Option<(data::Basic, Span)>,
+    act: impl FnOnce(&rma::Window, Span, RunAt) -> bool,
+) -> bool {
+    let Some((_, span)) = run else { return false };
+    let Some((_, at)) = place.run(span.len()) else {
+        return false;
+    };
+    win.lite().is_ok_and(|window| act(window, span, at))
+}
+
+/// The same with an operation on elements of one predefined datatype.
+#[inline(always)]
+pub fn change_run(
+    win: &Win,
+    place: &TargetPlace<'_>,
+    runs: [Option<(data::Basic, Span)>; 2],
+    act: impl FnOnce(&rma::Window, data::Basic, [Span; 2], RunAt) -> bool,
+) -> bool {
+    let [Some((of_origin, origin)), Some((of_result, result))] = runs else {
+        return false;
+    };
+    let Some((basic, at)) = place.run(origin.len()) else {
+        return false;
+    };
+    let is_one = of_origin == basic && of_result == basic && result.len() == origin.len();
+    is_one
+        && win
+            .lite()
+            .is_ok_and(|window| act(window, basic, [origin, result], at))
 }
 
 /// Performs an operation. `action` is asked for only if there is a target.

@@ -16,6 +16,13 @@ mpi! {
             rank: target_rank, displacement: target_disp, count: target_count,
             datatype: &target_datatype,
         };
+        let run = origin_addr.run(origin_count, &origin_datatype);
+        let is_done = windows::change_run(&win, &place, [run, run], |win, basic, runs, at| {
+            win.combine_run((&op.lite, basic), (runs[0], None), at)
+        });
+        if is_done {
+            return Ok(());
+        }
         windows::perform(&win, &place, || {
             let origin = origin_addr.all(origin_count, &origin_datatype)?;
             Ok(WindowAction::Accumulate { origin, op: op.lite })
@@ -31,6 +38,14 @@ mpi! {
         let place = TargetPlace {
             rank: target_rank, displacement: target_disp, count: Count(1), datatype: &datatype,
         };
+        let runs = [origin_addr.run(Count(1), &datatype), result_addr.run(Count(1), &datatype)];
+        let compare = SendPtr(compare_addr.0).run(Count(1), &datatype);
+        let is_done = windows::change_run(&win, &place, runs, |win, basic, [origin, old], at| {
+            compare.is_some_and(|(_, compare)| win.swap_run(basic, [origin, compare, old], at))
+        });
+        if is_done {
+            return Ok(());
+        }
         windows::perform(&win, &place, || {
             let (origin, compare) = (origin_addr, SendPtr(compare_addr.0));
             Ok(WindowAction::CompareAndSwap {
@@ -49,6 +64,13 @@ mpi! {
         let place = TargetPlace {
             rank: target_rank, displacement: target_disp, count: Count(1), datatype: &datatype,
         };
+        let runs = [origin_addr.run(Count(1), &datatype), result_addr.run(Count(1), &datatype)];
+        let is_done = windows::change_run(&win, &place, runs, |win, basic, [origin, old], at| {
+            win.combine_run((&op.lite, basic), (origin, Some(old)), at)
+        });
+        if is_done {
+            return Ok(());
+        }
         windows::perform(&win, &place, || {
             let origin = given(origin_addr, Count(1), &datatype, &op)?;
             let result = result_addr.all(Count(1), &datatype)?;
@@ -65,6 +87,10 @@ mpi! {
             rank: target_rank, displacement: target_disp, count: target_count,
             datatype: &target_datatype,
         };
+        let run = origin_addr.run(origin_count, &origin_datatype);
+        if windows::move_run(&win, &place, run, |win, run, at| win.get_run(run, at)) {
+            return Ok(());
+        }
         windows::perform(&win, &place, || {
             Ok(WindowAction::Get(origin_addr.all(origin_count, &origin_datatype)?))
         })
@@ -96,6 +122,10 @@ mpi! {
             rank: target_rank, displacement: target_disp, count: target_count,
             datatype: &target_datatype,
         };
+        let run = origin_addr.run(origin_count, &origin_datatype);
+        if windows::move_run(&win, &place, run, |win, run, at| win.put_run(run, at)) {
+            return Ok(());
+        }
         windows::perform(&win, &place, || {
             Ok(WindowAction::Put(origin_addr.all(origin_count, &origin_datatype)?))
         })

@@ -281,6 +281,13 @@ impl Basic {
         ROWS[self as usize].2
     }
 
+    /// Returns true if it is an integer of so many bytes, which sums may be made of.
+    #[inline]
+    pub(crate) fn is_integer(self, bytes: u64) -> bool {
+        let machine = self.machine();
+        matches!(machine, Machine::I64 | Machine::U64) && bytes == 8
+    }
+
     /// Returns true if the machine keeps both alike.
     pub(crate) fn is_like(self, other: Self) -> bool {
         self.machine() == other.machine()

@@ -4,6 +4,7 @@
 use super::operation::WindowAction;
 use crate::data::{Area, Basic, Buffer, Datatype, Op};
 use crate::error::Result;
+use crate::memory::Span;
 
 /// Combines `incoming` with `target`, of elements of `base`; the data before goes to `old`.
 ///
@@ -34,6 +35,52 @@ pub(super) fn combine(
         ),
         _ => combine_copies(op, &datatype, incoming, target),
     }
+}
+
+/// The same with runs of bytes, of a datatype without gaps. Returns false if it cannot be.
+#[inline(always)]
+pub(super) fn combine_runs(
+    (op, base): (&Op, Basic),
+    incoming: Span,
+    target: Span,
+    old: Option<Span>,
+) -> bool {
+    if let Some(old) = old {
+        old.copy_short(target);
+    }
+    match (op, target.len()) {
+        (Op::NoOp, _) => true,
+        (Op::Replace, _) => {
+            target.copy_short(incoming);
+            true
+        }
+        // One integer: what programs count with.
+        (Op::Sum, 8) if base.is_integer(8) => {
+            let ([a], [b]) = (incoming.to_words(), target.to_words());
+            let sum = a.wrapping_add(b);
+            target.write_words(|_| sum);
+            true
+        }
+        (_, len) => {
+            let count = len as u64 / base.size();
+            let done = op.apply_to(incoming, target, count, &Datatype::Basic(base));
+            done.is_ok()
+        }
+    }
+}
+
+/// Compare and swap with four or eight bytes. Returns false if they are not as many.
+#[inline(always)]
+pub(super) fn swap_runs([origin, compare, old]: [Span; 3], target: Span) -> bool {
+    if !matches!(target.len(), 4 | 8) {
+        return false;
+    }
+    let ([there], [wanted]): ([u64; 1], [u64; 1]) = (target.to_words(), compare.to_words());
+    if there == wanted {
+        target.copy_short(origin);
+    }
+    old.write_words(|_| there);
+    true
 }
 
 /// The same with copies of both, as the operator wants them.

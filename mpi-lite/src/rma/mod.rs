@@ -22,6 +22,7 @@ mod memory;
 mod near;
 mod operation;
 mod queries;
+mod runs;
 mod synchronise;
 #[cfg(test)]
 mod tests;
@@ -32,5 +33,6 @@ pub use epochs::LockKind;
 pub use extent::{Extent, Flavor};
 pub use hints::Hints;
 pub use operation::{Target, WindowAction};
+pub use runs::RunAt;
 pub use synchronise::Assertions;
 pub use window::Window;

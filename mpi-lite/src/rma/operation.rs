@@ -2,7 +2,7 @@
 
 use super::errors::wrong;
 use crate::data::{Basic, Buffer, Datatype, Family, Op};
-use crate::error::{Cause, Class, Result};
+use crate::error::{Class, Result};
 
 /// Where an operation works at its target.
 #[derive(Clone, Debug)]
@@ -154,26 +154,25 @@ fn operand(op: &Op, target: &Target, fetches: bool) -> Result<Option<Basic>> {
     }
 }
 
-/// Elements that can be compared: integers, truth values, bytes. Source: MPI 5.0, 12.3.4.4.
-fn compared(datatype: &Datatype) -> Result<Basic> {
+/// Integers, truth values and bytes can be compared. Source: MPI 5.0, 12.3.4.4.
+#[inline]
+pub(super) fn is_comparable(basic: Basic) -> bool {
     use Family::{Byte, Character, FortranInteger, Integer, Logical, MultiLanguage};
+    matches!(
+        basic.family(),
+        Byte | Character | FortranInteger | Integer | Logical | MultiLanguage
+    )
+}
+
+fn compared(datatype: &Datatype) -> Result<Basic> {
     match datatype {
-        Datatype::Basic(basic)
-            if matches!(
-                basic.family(),
-                Byte | Character | FortranInteger | Integer | Logical | MultiLanguage
-            ) =>
-        {
-            Ok(*basic)
-        }
-        _ => Err(Cause::Window(
-            Class::Type,
-            format!(
+        Datatype::Basic(basic) if is_comparable(*basic) => Ok(*basic),
+        _ => {
+            let why = format!(
                 "{} cannot be compared: it must be a predefined integer, truth value or byte",
                 datatype.name()
-            )
-            .into(),
-        )
-        .into()),
+            );
+            Err(wrong(Class::Type, why))
+        }
     }
 }

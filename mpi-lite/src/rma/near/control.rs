@@ -76,7 +76,7 @@ pub(super) struct Control {
 }
 
 /// The right to combine with the memory of a rank; nobody else does meanwhile.
-pub(super) struct Held<'a>(&'a AtomicU64);
+pub(in crate::rma) struct Held<'a>(&'a AtomicU64);
 
 impl Drop for Held<'_> {
     #[inline]
@@ -257,27 +257,34 @@ impl Control {
         self.wake(rank);
     }
 
+    /// The right to combine with the memory of `rank`, if nobody has it.
+    #[inline(always)]
+    pub(super) fn try_hold(&self, rank: u32) -> Option<Held<'_>> {
+        let word = self.word(rank, COMBINES);
+        let mine = u64::from(self.me) + 1;
+        let taken = word.compare_exchange(0, mine, Acquire, Relaxed);
+        taken.is_ok().then_some(Held(word))
+    }
+
     /// Waits until nobody combines with the memory of `rank`: not for long.
     ///
     /// # Errors
     /// `Lost`: who does so is gone.
     #[inline]
     pub(super) fn hold(&self, rank: u32) -> Result<Held<'_>> {
-        let word = self.word(rank, COMBINES);
-        let mine = u64::from(self.me) + 1;
-        if word.compare_exchange(0, mine, Acquire, Relaxed).is_err() {
-            self.await_hold(word, mine)?;
+        match self.try_hold(rank) {
+            Some(held) => Ok(held),
+            None => self.await_hold(self.word(rank, COMBINES), u64::from(self.me) + 1),
         }
-        Ok(Held(word))
     }
 
     #[cold]
-    fn await_hold(&self, word: &AtomicU64, mine: u64) -> Result<()> {
+    fn await_hold<'a>(&self, word: &'a AtomicU64, mine: u64) -> Result<Held<'a>> {
         let mut looks = 0_u32;
         loop {
             let holder = word.load(Relaxed);
             if holder == 0 && word.compare_exchange(0, mine, Acquire, Relaxed).is_ok() {
-                return Ok(());
+                return Ok(Held(word));
             }
             looks = looks.wrapping_add(1);
             match looks % LOOKS {

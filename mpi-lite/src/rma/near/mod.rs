@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use self::across::There;
 pub(super) use self::control::bytes_of;
-use self::control::{Control, Waiter};
+use self::control::{Control, Held, Waiter};
 use super::combine;
 use super::epochs::LockKind;
 use super::operation::{AccessKind, Target, WindowAction};
@@ -72,6 +72,21 @@ impl Near {
             control: Control::new(communicator, node, arena, title),
             places: places.into(),
         }
+    }
+
+    /// The memory of a rank, if it is mapped here.
+    #[inline(always)]
+    pub(in crate::rma) fn mapped(&self, rank: u32) -> Option<&Origin> {
+        match &self.places[rank as usize] {
+            RankMemory::Here(origin) => Some(origin),
+            RankMemory::There(_) => None,
+        }
+    }
+
+    /// The right to combine with the memory of a rank, if nobody has it now.
+    #[inline(always)]
+    pub(in crate::rma) fn try_hold(&self, rank: u32) -> Option<Held<'_>> {
+        self.control.try_hold(rank)
     }
 
     /// Carries an operation out; `at` is where displacement 0 of the target's datatype lies.
