@@ -5,7 +5,7 @@ use core::ffi::c_int;
 use mpi_lite::data::{self, Buffer};
 use mpi_lite::error::Cause;
 use mpi_lite::ids::{Dest, Mode};
-use mpi_lite::rma::{self, Action, Assertions, Extent, Flavor, Hints, LockKind, Target};
+use mpi_lite::rma::{self, Assertions, Extent, Flavor, Hints, LockKind, Target, WindowAction};
 
 use crate::abi::{self, Handle};
 use crate::args::{Aint, Assertion, Count, Datatype, Info, LockType, Op, Rank, SendPtr, Unit, Win};
@@ -138,7 +138,7 @@ pub fn with(
 }
 
 /// Where an operation works, in the words of its arguments.
-pub struct Place<'a> {
+pub struct TargetPlace<'a> {
     /// `target_rank`.
     pub rank: Rank,
     /// `target_disp`.
@@ -149,7 +149,7 @@ pub struct Place<'a> {
     pub datatype: &'a Datatype,
 }
 
-impl Place<'_> {
+impl TargetPlace<'_> {
     /// In mpi-lite's terms; none for `MPI_PROC_NULL`.
     #[inline(always)]
     fn target(&self, window: &rma::Window) -> Result<Option<Target>> {
@@ -178,8 +178,8 @@ impl Place<'_> {
 #[inline(always)]
 pub fn perform(
     win: &Win,
-    place: &Place<'_>,
-    action: impl FnOnce() -> Result<Action>,
+    place: &TargetPlace<'_>,
+    action: impl FnOnce() -> Result<WindowAction>,
 ) -> Result<()> {
     let window = win.lite()?;
     let Some(target) = place.target(window)? else {
@@ -195,8 +195,8 @@ pub fn perform(
 #[inline(always)]
 pub fn start(
     win: &Win,
-    place: &Place<'_>,
-    action: impl FnOnce() -> Result<Action>,
+    place: &TargetPlace<'_>,
+    action: impl FnOnce() -> Result<WindowAction>,
 ) -> Result<Handle> {
     let window = win.lite()?;
     let request = match place.target(window)? {

@@ -1,10 +1,10 @@
 //! Chapter 12, one-sided communication.
 
-use mpi_lite::rma::{Action, Hints, Window};
+use mpi_lite::rma::{Hints, Window, WindowAction};
 
 use crate::abi;
 use crate::args::*;
-use crate::calls::windows::{self, OF_ACCESS, OF_FENCE, OF_POST, Place, assertions, given};
+use crate::calls::windows::{self, OF_ACCESS, OF_FENCE, OF_POST, TargetPlace, assertions, given};
 
 mpi! {
     /// Combines data with that of a target, each element at once. MPI 5.0, 12.3.4.
@@ -12,13 +12,13 @@ mpi! {
         origin_addr: SendPtr, origin_count: Count, origin_datatype: Datatype, target_rank: Rank,
         target_disp: Aint, target_count: Count, target_datatype: Datatype, op: Op, win: Win
     ) {
-        let place = Place {
+        let place = TargetPlace {
             rank: target_rank, displacement: target_disp, count: target_count,
             datatype: &target_datatype,
         };
         windows::perform(&win, &place, || {
             let origin = origin_addr.all(origin_count, &origin_datatype)?;
-            Ok(Action::Accumulate { origin, op: op.lite })
+            Ok(WindowAction::Accumulate { origin, op: op.lite })
         })
     }
 
@@ -28,12 +28,12 @@ mpi! {
         origin_addr: SendPtr, compare_addr: ConstAddress, result_addr: RecvPtr,
         datatype: Datatype, target_rank: Rank, target_disp: Aint, win: Win
     ) {
-        let place = Place {
+        let place = TargetPlace {
             rank: target_rank, displacement: target_disp, count: Count(1), datatype: &datatype,
         };
         windows::perform(&win, &place, || {
             let (origin, compare) = (origin_addr, SendPtr(compare_addr.0));
-            Ok(Action::CompareAndSwap {
+            Ok(WindowAction::CompareAndSwap {
                 origin: origin.all(Count(1), &datatype)?,
                 compare: compare.all(Count(1), &datatype)?,
                 result: result_addr.all(Count(1), &datatype)?,
@@ -46,13 +46,13 @@ mpi! {
         origin_addr: SendPtr, result_addr: RecvPtr, datatype: Datatype, target_rank: Rank,
         target_disp: Aint, op: Op, win: Win
     ) {
-        let place = Place {
+        let place = TargetPlace {
             rank: target_rank, displacement: target_disp, count: Count(1), datatype: &datatype,
         };
         windows::perform(&win, &place, || {
             let origin = given(origin_addr, Count(1), &datatype, &op)?;
             let result = result_addr.all(Count(1), &datatype)?;
-            Ok(Action::GetAccumulate { origin, result, op: op.lite })
+            Ok(WindowAction::GetAccumulate { origin, result, op: op.lite })
         })
     }
 
@@ -61,12 +61,12 @@ mpi! {
         origin_addr: RecvPtr, origin_count: Count, origin_datatype: Datatype, target_rank: Rank,
         target_disp: Aint, target_count: Count, target_datatype: Datatype, win: Win
     ) {
-        let place = Place {
+        let place = TargetPlace {
             rank: target_rank, displacement: target_disp, count: target_count,
             datatype: &target_datatype,
         };
         windows::perform(&win, &place, || {
-            Ok(Action::Get(origin_addr.all(origin_count, &origin_datatype)?))
+            Ok(WindowAction::Get(origin_addr.all(origin_count, &origin_datatype)?))
         })
     }
 
@@ -76,14 +76,14 @@ mpi! {
         result_addr: RecvPtr, result_count: Count, result_datatype: Datatype, target_rank: Rank,
         target_disp: Aint, target_count: Count, target_datatype: Datatype, op: Op, win: Win
     ) {
-        let place = Place {
+        let place = TargetPlace {
             rank: target_rank, displacement: target_disp, count: target_count,
             datatype: &target_datatype,
         };
         windows::perform(&win, &place, || {
             let origin = given(origin_addr, origin_count, &origin_datatype, &op)?;
             let result = result_addr.all(result_count, &result_datatype)?;
-            Ok(Action::GetAccumulate { origin, result, op: op.lite })
+            Ok(WindowAction::GetAccumulate { origin, result, op: op.lite })
         })
     }
 
@@ -92,12 +92,12 @@ mpi! {
         origin_addr: SendPtr, origin_count: Count, origin_datatype: Datatype, target_rank: Rank,
         target_disp: Aint, target_count: Count, target_datatype: Datatype, win: Win
     ) {
-        let place = Place {
+        let place = TargetPlace {
             rank: target_rank, displacement: target_disp, count: target_count,
             datatype: &target_datatype,
         };
         windows::perform(&win, &place, || {
-            Ok(Action::Put(origin_addr.all(origin_count, &origin_datatype)?))
+            Ok(WindowAction::Put(origin_addr.all(origin_count, &origin_datatype)?))
         })
     }
 
@@ -107,13 +107,13 @@ mpi! {
         target_disp: Aint, target_count: Count, target_datatype: Datatype, op: Op, win: Win,
         request: Out<Request>
     ) {
-        let place = Place {
+        let place = TargetPlace {
             rank: target_rank, displacement: target_disp, count: target_count,
             datatype: &target_datatype,
         };
         let started = windows::start(&win, &place, || {
             let origin = origin_addr.all(origin_count, &origin_datatype)?;
-            Ok(Action::Accumulate { origin, op: op.lite })
+            Ok(WindowAction::Accumulate { origin, op: op.lite })
         })?;
         request.set(started)
     }
@@ -124,12 +124,12 @@ mpi! {
         target_disp: Aint, target_count: Count, target_datatype: Datatype, win: Win,
         request: Out<Request>
     ) {
-        let place = Place {
+        let place = TargetPlace {
             rank: target_rank, displacement: target_disp, count: target_count,
             datatype: &target_datatype,
         };
         let started = windows::start(&win, &place, || {
-            Ok(Action::Get(origin_addr.all(origin_count, &origin_datatype)?))
+            Ok(WindowAction::Get(origin_addr.all(origin_count, &origin_datatype)?))
         })?;
         request.set(started)
     }
@@ -141,14 +141,14 @@ mpi! {
         target_disp: Aint, target_count: Count, target_datatype: Datatype, op: Op, win: Win,
         request: Out<Request>
     ) {
-        let place = Place {
+        let place = TargetPlace {
             rank: target_rank, displacement: target_disp, count: target_count,
             datatype: &target_datatype,
         };
         let started = windows::start(&win, &place, || {
             let origin = given(origin_addr, origin_count, &origin_datatype, &op)?;
             let result = result_addr.all(result_count, &result_datatype)?;
-            Ok(Action::GetAccumulate { origin, result, op: op.lite })
+            Ok(WindowAction::GetAccumulate { origin, result, op: op.lite })
         })?;
         request.set(started)
     }
@@ -159,12 +159,12 @@ mpi! {
         target_disp: Aint, target_count: Count, target_datatype: Datatype, win: Win,
         request: Out<Request>
     ) {
-        let place = Place {
+        let place = TargetPlace {
             rank: target_rank, displacement: target_disp, count: target_count,
             datatype: &target_datatype,
         };
         let started = windows::start(&win, &place, || {
-            Ok(Action::Put(origin_addr.all(origin_count, &origin_datatype)?))
+            Ok(WindowAction::Put(origin_addr.all(origin_count, &origin_datatype)?))
         })?;
         request.set(started)
     }

@@ -78,12 +78,6 @@ impl Engine {
         act(&mut self.lane.lock())
     }
 
-    /// The node, if its ranks share memory.
-    #[must_use]
-    pub fn node(&self) -> Option<&Arc<Node>> {
-        self.node.as_ref()
-    }
-
     /// Wakes all threads that sleep: something has changed that one of them may wait for.
     pub fn ring(&self) {
         self.waiting.ring();

@@ -1,7 +1,7 @@
 //! What an accumulate does with the memory of its target. Whoever calls this sees to it that nobody
 //! else does so at the same time.
 
-use super::operation::Action;
+use super::operation::WindowAction;
 use crate::data::{Area, Basic, Buffer, Datatype, Op};
 use crate::error::Result;
 
@@ -70,14 +70,16 @@ pub(super) fn swap(origin: &Area, compare: &Area, target: &Area, old: &Area) {
 /// # Errors
 /// `NoMemory`.
 #[inline]
-pub(super) fn carry_out(action: &Action, base: Basic, target: &Area) -> Result<()> {
+pub(super) fn carry_out(action: &WindowAction, base: Basic, target: &Area) -> Result<()> {
     match action {
-        Action::Accumulate { origin, op } => combine((op, base), &origin.area()?, target, None),
-        Action::GetAccumulate { origin, result, op } => {
+        WindowAction::Accumulate { origin, op } => {
+            combine((op, base), &origin.area()?, target, None)
+        }
+        WindowAction::GetAccumulate { origin, result, op } => {
             let result = result.area()?;
             combine((op, base), &origin.area()?, target, Some(&result))
         }
-        Action::CompareAndSwap {
+        WindowAction::CompareAndSwap {
             origin,
             compare,
             result,
@@ -85,6 +87,6 @@ pub(super) fn carry_out(action: &Action, base: Basic, target: &Area) -> Result<(
             swap(&origin.area()?, &compare.area()?, target, &result.area()?);
             Ok(())
         }
-        Action::Put(_) | Action::Get(_) => Ok(()),
+        WindowAction::Put(_) | WindowAction::Get(_) => Ok(()),
     }
 }

@@ -1,21 +1,22 @@
-//! How windows are made. All processes tell each other what they bring, and each can see whether all
-//! can go on: what fails at one, fails everywhere. Source: MPI 5.0, 12.2.
+//! How windows are made. All processes tell each other what they bring, and each can see whether
+//! all can go on: what fails at one, fails everywhere. Source: MPI 5.0, 12.2.
 
 use core::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::dynamic::{Attached, SharedAttached};
+use super::attached::{Attached, SharedAttached};
 use super::epochs::Epochs;
 use super::errors::wrong;
+use super::extent::{Extent, Flavor};
 use super::far::Far;
 use super::hints::Hints;
+use super::means::Means;
 use super::memory::{self, Memory};
-use super::near::{self, Near, Place};
+use super::near::{self, Near, RankMemory};
 use super::title::Title;
-use super::way::Way;
-use super::window::{Extent, Flavor, Inner, Window};
+use super::window::{Inner, Window};
 use crate::coll::{BarrierOf, Told};
 use crate::comm::{Communicator, Operation};
 use crate::error::{Cause, Class, Result};
@@ -62,8 +63,8 @@ impl Window {
         let me = making.communicator.rank();
         let locals = near::locals(&making.communicator, &node);
         let place = |rank: usize| match rank == me as usize {
-            true => Some(Place::here(own)),
-            false => Place::there(&node, locals[rank], making.bases[rank]),
+            true => Some(RankMemory::here(own)),
+            false => RankMemory::there(&node, locals[rank], making.bases[rank]),
         };
         let places: Option<Vec<_>> = (0..locals.len()).map(place).collect();
         // All of them, or none: an atomic operation must be done in one way.
@@ -173,9 +174,9 @@ impl Making {
 
     /// The node, if all processes are on it and share memory.
     fn node(&self) -> Option<Arc<Node>> {
-        let node = self.communicator.engine().node()?;
-        let locals = near::locals(&self.communicator, node);
-        (locals.len() == self.extents.len()).then(|| Arc::clone(node))
+        let node = self.communicator.engine().with(|lane| lane.node())?;
+        let locals = near::locals(&self.communicator, &node);
+        (locals.len() == self.extents.len()).then_some(node)
     }
 
     /// Returns true if that is so at all processes.
@@ -240,18 +241,18 @@ impl Making {
         let arena = self.all_succeed(arena)?;
         let memory = Memory::parts(&arena, (first, me), &parts);
         let places = memory.mapped.iter().flatten();
-        let places = places.map(|span| Place::here(*span)).collect();
+        let places = places.map(|span| RankMemory::here(*span)).collect();
         let way = Near::new(&self.communicator, node, arena, places, &self.title);
-        Ok(self.finish(memory, Way::Near(way), Arc::default()))
+        Ok(self.finish(memory, Means::Near(way), Arc::default()))
     }
 
     /// A window of memory that the system copies from process to process.
-    fn finish_near(self, node: &Arc<Node>, own: Memory, places: Vec<Place>) -> Result<Window> {
+    fn finish_near(self, node: &Arc<Node>, own: Memory, places: Vec<RankMemory>) -> Result<Window> {
         let bytes = near::bytes_of(self.extents.len());
         let arena = memory::arena_near(&self.communicator, node, bytes);
         let arena = self.all_succeed(arena)?;
         let way = Near::new(&self.communicator, node, arena, places, &self.title);
-        Ok(self.finish(own, Way::Near(way), Arc::default()))
+        Ok(self.finish(own, Means::Near(way), Arc::default()))
     }
 
     /// A window whose operations are messages. All have opened its port when this returns.
@@ -265,10 +266,10 @@ impl Making {
             &self.title,
         );
         self.all_agree(true)?;
-        Ok(self.finish(own, Way::Far(way), attached))
+        Ok(self.finish(own, Means::Far(way), attached))
     }
 
-    fn finish(self, memory: Memory, way: Way, attached: SharedAttached) -> Window {
+    fn finish(self, memory: Memory, means: Means, attached: SharedAttached) -> Window {
         let epochs = Epochs::new(self.extents.len());
         Window {
             inner: Arc::new(Inner {
@@ -276,7 +277,7 @@ impl Making {
                 flavor: self.flavor,
                 extents: self.extents,
                 epochs,
-                way,
+                means,
                 memory,
                 attached,
                 has_no_locks: AtomicBool::new(self.hints.no_locks),

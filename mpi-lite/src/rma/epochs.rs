@@ -1,7 +1,7 @@
 //! The epochs of a window at one process: which calls are allowed now.
 //!
-//! Every operation looks here, so what it reads are two words and no lock. Calls that open and close
-//! epochs write them; a program whose threads do so at once for one target is wrong.
+//! Every operation looks here, so what it reads are two words and no lock. Calls that open and
+//! close epochs write them; a program whose threads do so at once for one target is wrong.
 //!
 //! Source: MPI 5.0, 12.5.
 
@@ -197,7 +197,10 @@ impl Epochs {
                  MPI_Win_unlock first"
             )));
         }
-        self.check_others("MPI_Win_lock")
+        self.check_others("MPI_Win_lock")?;
+        // A fence after which nothing was done has begun no epoch.
+        self.fence(false);
+        Ok(())
     }
 
     #[inline]
@@ -222,6 +225,7 @@ impl Epochs {
 
     /// Begins an access epoch for these ranks.
     pub(super) fn begin_access(&self, ranks: Vec<u32>) {
+        self.fence(false);
         for rank in &ranks {
             self.targets[*rank as usize].store(STARTED, Relaxed);
         }

@@ -1,6 +1,6 @@
 //! The info keys of windows. Source: MPI 5.0, 12.2.1, 12.2.3 and 12.2.7.
 
-use super::window::Flavor;
+use super::extent::Flavor;
 
 /// What the program promises, and how it wants its memory.
 #[derive(Clone, Debug, PartialEq, Eq)]

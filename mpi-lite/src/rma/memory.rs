@@ -7,8 +7,8 @@ use std::time::Duration;
 use mpi_boot::node_memory::PAGE;
 
 use super::errors::wrong;
+use super::extent::{Extent, Flavor};
 use super::near;
-use super::window::{Extent, Flavor};
 use crate::comm::Communicator;
 use crate::data::Buffer;
 use crate::error::{Cause, Class, Result};

@@ -19,7 +19,7 @@ pub struct Target {
 
 /// What an operation does.
 #[derive(Clone, Debug)]
-pub enum Action {
+pub enum WindowAction {
     /// Writes the buffer there.
     Put(Buffer),
     /// Reads into the buffer from there.
@@ -53,41 +53,45 @@ pub enum Action {
 
 /// What kind of access an operation is, once its arguments have been checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Access {
+pub(super) enum AccessKind {
     Put,
     Get,
     /// An atomic access to elements of this kind.
     Atomic(Basic),
 }
 
-impl Action {
+impl WindowAction {
     /// Checks that the arguments fit together.
     ///
     /// # Errors
     /// `Op`, `Type`: the operator or the datatype is none for this. `Truncate`: both sides describe
     /// different amounts of data. `Count`, `NullBuffer`.
     #[inline]
-    pub(super) fn check(&self, target: &Target) -> Result<Access> {
+    pub(super) fn check(&self, target: &Target) -> Result<AccessKind> {
         match self {
-            Self::Put(origin) => same_size(origin, target).map(|()| Access::Put),
-            Self::Get(origin) => same_size(origin, target).map(|()| Access::Get),
+            Self::Put(origin) => same_size(origin, target).map(|()| AccessKind::Put),
+            Self::Get(origin) => same_size(origin, target).map(|()| AccessKind::Get),
             Self::Accumulate { origin, op } => {
-                let base = operand(op, target, false)?;
+                let Some(base) = operand(op, target, false)? else {
+                    return same_size(origin, target).map(|()| AccessKind::Put);
+                };
                 same_base(origin, base)?;
                 same_size(origin, target)?;
-                Ok(Access::Atomic(base))
+                Ok(AccessKind::Atomic(base))
             }
             Self::GetAccumulate { origin, result, op } => {
-                let base = operand(op, target, true)?;
+                let Some(base) = operand(op, target, true)? else {
+                    return same_size(result, target).map(|()| AccessKind::Get);
+                };
                 if !matches!(op, Op::NoOp) {
                     same_base(origin, base)?;
                     same_size(origin, target)?;
                 }
                 same_base(result, base)?;
                 same_size(result, target)?;
-                Ok(Access::Atomic(base))
+                Ok(AccessKind::Atomic(base))
             }
-            Self::CompareAndSwap { .. } => compared(&target.datatype).map(Access::Atomic),
+            Self::CompareAndSwap { .. } => compared(&target.datatype).map(AccessKind::Atomic),
         }
     }
 }
@@ -128,15 +132,26 @@ fn same_base(buffer: &Buffer, base: Basic) -> Result<()> {
     }
 }
 
-/// The predefined datatype of the target's elements, to which `op` must apply.
+/// The predefined datatype of the target's elements, to which `op` must apply; `None` if there is
+/// no data.
 #[inline]
-fn operand(op: &Op, target: &Target, fetches: bool) -> Result<Basic> {
-    let Some(base) = target.datatype.reduction_base() else {
-        let why = "the target's datatype must consist of elements of one predefined datatype";
-        return Err(wrong(Class::Type, why));
-    };
-    op.check_accumulate(base, fetches)?;
-    Ok(base)
+fn operand(op: &Op, target: &Target, fetches: bool) -> Result<Option<Basic>> {
+    match target.datatype.reduction_base() {
+        Some(base) => {
+            op.check_accumulate(base, fetches)?;
+            Ok(Some(base))
+        }
+        None if target.datatype.bytes(target.count)? == 0 => {
+            // Bytes may be replaced, whatever they are part of.
+            let nothing = Op::Replace;
+            let op = if op.calls_program() { op } else { &nothing };
+            op.check_accumulate(Basic::Byte, fetches).map(|()| None)
+        }
+        None => {
+            let why = "the target's datatype must consist of elements of one predefined datatype";
+            Err(wrong(Class::Type, why))
+        }
+    }
 }
 
 /// Elements that can be compared: integers, truth values, bytes. Source: MPI 5.0, 12.3.4.4.

@@ -3,8 +3,9 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::errors::wrong;
+use super::extent::{Extent, Flavor};
 use super::hints::Hints;
-use super::window::{Extent, Flavor, Window};
+use super::window::Window;
 use crate::comm::Communicator;
 use crate::error::{Class, Result};
 

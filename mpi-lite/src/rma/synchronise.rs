@@ -5,7 +5,7 @@ use core::sync::atomic::Ordering::SeqCst;
 use super::create::{FENCE, FREE};
 use super::epochs::LockKind;
 use super::errors::{out_of_turn, wrong};
-use super::way::Way;
+use super::means::Means;
 use super::window::{Inner, Window};
 use crate::comm::Group;
 use crate::error::{Class, Result};
@@ -44,7 +44,7 @@ impl Window {
             ));
         }
         // Those after a failure come as well: the others must not wait for ever.
-        let flushed = inner.way.flush(inner.ranks());
+        let flushed = inner.means.flush(inner.ranks());
         inner.communicator.run(&FENCE)?;
         inner.epochs.fence(!assertions.no_succeed);
         flushed
@@ -64,7 +64,7 @@ impl Window {
                 "an epoch of MPI_Win_post is open: call MPI_Win_wait before MPI_Win_post",
             ));
         }
-        inner.way.post(&ranks)?;
+        inner.means.post(&ranks)?;
         inner.epochs.groups().posted = Some(ranks);
         Ok(())
     }
@@ -98,7 +98,7 @@ impl Window {
                 inner.await_post(rank)?;
             }
         }
-        let completed = inner.way.complete(&ranks);
+        let completed = inner.means.complete(&ranks);
         inner.epochs.end_access();
         completed
     }
@@ -112,7 +112,7 @@ impl Window {
     pub fn wait(&self) -> Result<()> {
         let inner = &*self.inner;
         let ranks = inner.posted()?;
-        inner.way.wait(&ranks)?;
+        inner.means.wait(&ranks)?;
         inner.epochs.groups().posted = None;
         Ok(())
     }
@@ -126,7 +126,7 @@ impl Window {
     pub fn test(&self) -> Result<bool> {
         let inner = &*self.inner;
         let ranks = inner.posted()?;
-        let is_over = inner.way.test(&ranks)?;
+        let is_over = inner.means.test(&ranks)?;
         if is_over {
             inner.epochs.groups().posted = None;
         }
@@ -149,7 +149,7 @@ impl Window {
         inner.epochs.check_unlocked(rank)?;
         inner.check_locks()?;
         let _ = assertions;
-        inner.way.lock(rank, kind)?;
+        inner.means.lock(rank, kind)?;
         inner.epochs.note_lock(rank, kind);
         Ok(())
     }
@@ -170,7 +170,7 @@ impl Window {
                 "MPI_Win_lock_all has locked the ranks of the window: call MPI_Win_unlock_all",
             ));
         }
-        let unlocked = inner.way.unlock(&[rank], kind);
+        let unlocked = inner.means.unlock(&[rank], kind);
         inner.epochs.note_unlock(rank);
         unlocked
     }
@@ -185,7 +185,7 @@ impl Window {
         let inner = &*self.inner;
         inner.epochs.check_closed("MPI_Win_lock_all")?;
         inner.check_locks()?;
-        inner.way.lock_all(inner.extents.len() as u32)?;
+        inner.means.lock_all(inner.extents.len() as u32)?;
         inner.epochs.note_lock_all(true);
         Ok(())
     }
@@ -203,7 +203,7 @@ impl Window {
             return Err(out_of_turn(why));
         }
         let all: Vec<u32> = inner.ranks().collect();
-        let unlocked = inner.way.unlock(&all, LockKind::Shared);
+        let unlocked = inner.means.unlock(&all, LockKind::Shared);
         inner.epochs.note_lock_all(false);
         unlocked
     }
@@ -219,7 +219,7 @@ impl Window {
         let inner = &*self.inner;
         inner.check_rank(rank)?;
         inner.epochs.locked(rank)?;
-        inner.way.flush(core::iter::once(rank))
+        inner.means.flush(core::iter::once(rank))
     }
 
     /// Completes all operations, here and at their targets.
@@ -231,7 +231,7 @@ impl Window {
     pub fn flush_all(&self) -> Result<()> {
         let inner = &*self.inner;
         inner.check_any_lock()?;
-        inner.way.flush(inner.ranks())
+        inner.means.flush(inner.ranks())
     }
 
     /// Completes the operations on a target at this process.
@@ -244,7 +244,7 @@ impl Window {
         let inner = &*self.inner;
         inner.check_rank(rank)?;
         inner.epochs.locked(rank)?;
-        inner.way.flush_local(core::iter::once(rank))
+        inner.means.flush_local(core::iter::once(rank))
     }
 
     /// Completes all operations at this process.
@@ -256,7 +256,7 @@ impl Window {
     pub fn flush_local_all(&self) -> Result<()> {
         let inner = &*self.inner;
         inner.check_any_lock()?;
-        inner.way.flush_local(inner.ranks())
+        inner.means.flush_local(inner.ranks())
     }
 
     /// Orders the loads and stores of the program before this call with those after it. The memory
@@ -351,9 +351,9 @@ impl Window {
     pub fn free(self) -> Result<()> {
         self.check_free()?;
         let inner = &*self.inner;
-        let flushed = inner.way.flush(inner.ranks());
+        let flushed = inner.means.flush(inner.ranks());
         let ended = inner.communicator.run(&FREE);
-        if let Way::Far(far) = &inner.way {
+        if let Means::Far(far) = &inner.means {
             far.end();
         }
         flushed.and(ended)

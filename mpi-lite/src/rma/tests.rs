@@ -1,1 +1,1 @@
-
+//! Windows of processes that share memory, in threads.

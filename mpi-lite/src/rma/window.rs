@@ -6,39 +6,18 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::dynamic::SharedAttached;
+use super::attached::SharedAttached;
 use super::epochs::{Admission, Epochs};
 use super::errors::wrong;
+use super::extent::{Extent, Flavor};
 use super::hints::Hints;
+use super::means::Means;
 use super::memory::Memory;
-use super::operation::{Action, Target};
+use super::operation::{Target, WindowAction};
 use super::title::Title;
-use super::way::Way;
 use crate::comm::Communicator;
 use crate::engine::Request;
 use crate::error::{Cause, Class, Result};
-
-/// How a window got its memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flavor {
-    /// The program gave it: `MPI_WIN_FLAVOR_CREATE`.
-    Create,
-    /// `MPI_Win_allocate`.
-    Allocate,
-    /// `MPI_Win_allocate_shared`.
-    Shared,
-    /// It is attached while the window is there.
-    Dynamic,
-}
-
-/// The memory that a process gives to a window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extent {
-    /// Bytes.
-    pub size: u64,
-    /// What a displacement counts, in bytes.
-    pub unit: u32,
-}
 
 /// A window. Clones are the same window.
 #[derive(Clone, Debug)]
@@ -53,8 +32,8 @@ pub(super) struct Inner {
     /// By rank.
     pub(super) extents: Box<[Extent]>,
     pub(super) epochs: Epochs,
-    pub(super) way: Way,
-    /// After the way, which uses it.
+    pub(super) means: Means,
+    /// After what uses it.
     pub(super) memory: Memory,
     pub(super) attached: SharedAttached,
     pub(super) hints: Mutex<Hints>,
@@ -116,8 +95,8 @@ impl Inner {
         } = target;
         let start = i128::from(displacement) * i128::from(unit) + i128::from(first);
         let why = format!(
-            "rank {rank} gave {size} bytes to the window, and displacement {displacement} (in units \
-             of {unit} bytes) with this datatype reaches from byte {start} to {}",
+            "rank {rank} gave {size} bytes to the window, and displacement {displacement} (in \
+             units of {unit} bytes) with this datatype reaches from byte {start} to {}",
             start + i128::from(len)
         );
         wrong(Class::RmaRange, why)
@@ -136,7 +115,7 @@ impl Inner {
     /// Waits until a target of the access epoch has posted.
     #[cold]
     pub(super) fn await_post(&self, rank: u32) -> Result<()> {
-        self.way.await_post(rank)?;
+        self.means.await_post(rank)?;
         self.epochs.note_posted(rank);
         Ok(())
     }
@@ -152,13 +131,13 @@ impl Window {
     ///
     /// Source: MPI 5.0, 12.3.
     #[inline]
-    pub fn perform(&self, action: &Action, target: &Target) -> Result<()> {
+    pub fn perform(&self, action: &WindowAction, target: &Target) -> Result<()> {
         let inner = &*self.inner;
         inner.admit(target.rank)?;
         let access = action.check(target)?;
-        match &inner.way {
-            Way::Near(near) => near.perform((action, access), target, inner.locate(target)?),
-            Way::Far(far) => {
+        match &inner.means {
+            Means::Near(near) => near.perform((action, access), target, inner.locate(target)?),
+            Means::Far(far) => {
                 let at = inner.locate_far(target)?;
                 far.perform((action, access), target, at, None)
             }
@@ -171,19 +150,19 @@ impl Window {
     /// As [`Window::perform`]; also `RmaSync` if the target is not locked.
     ///
     /// Source: MPI 5.0, 12.3.5.
-    pub fn start_operation(&self, action: &Action, target: &Target) -> Result<Request> {
+    pub fn start_operation(&self, action: &WindowAction, target: &Target) -> Result<Request> {
         let inner = &*self.inner;
         inner.check_rank(target.rank)?;
         inner.epochs.locked(target.rank)?;
         let access = action.check(target)?;
         let context = inner.communicator.context().window();
         let engine = inner.communicator.engine();
-        match &inner.way {
-            Way::Near(near) => {
+        match &inner.means {
+            Means::Near(near) => {
                 near.perform((action, access), target, inner.locate(target)?)?;
                 Ok(engine.with(|lane| lane.finished_operation(context)))
             }
-            Way::Far(far) => {
+            Means::Far(far) => {
                 let at = inner.locate_far(target)?;
                 let request = engine.with(|lane| lane.open_operation(context));
                 let begun = far.perform((action, access), target, at, Some(request));

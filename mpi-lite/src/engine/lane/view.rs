@@ -80,7 +80,8 @@ impl Lane {
     }
 
     /// The ranks that the link through memory leads to, and what they share.
-    pub(in crate::engine) fn node(&self) -> Option<Arc<Node>> {
+    #[must_use]
+    pub fn node(&self) -> Option<Arc<Node>> {
         self.node.clone()
     }
 }

@@ -11,7 +11,7 @@ use crate::engine::Request;
 use crate::error::Error;
 use crate::ids::PeerId;
 use crate::memory::Span;
-use crate::rma::dynamic::SharedAttached;
+use crate::rma::attached::SharedAttached;
 use crate::rma::epochs::LockKind;
 use crate::rma::title::Title;
 
@@ -180,6 +180,8 @@ pub(super) enum Landing {
 pub(super) struct Out {
     pub(super) mails: Vec<Mail>,
     pub(super) finished: Vec<(Request, Option<Error>)>,
+    /// Origins whose turn it may be.
+    pub(super) due: Vec<u32>,
 }
 
 /// A message to a rank of the window.

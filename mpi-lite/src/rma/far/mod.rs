@@ -1,31 +1,32 @@
 //! Windows whose operations are messages.
 //!
-//! What an origin does at a target is a stream of records: locks, operations, questions. Short ones
-//! are collected and go together, as late as the epoch allows; so a lock, an operation and an unlock
-//! are one message. The target carries each stream out in its order, whatever its program does, and
-//! answers. Long data follows its record, and lands in the memory of the window.
+//! What an origin does at a target is a stream of records: locks, operations, questions. Short
+//! ones are collected and go together, as late as the epoch allows; so a lock, an operation and an
+//! unlock are one message. The target carries each stream out in its order, whatever its program
+//! does, and answers. Long data follows its record, and lands in the memory of the window.
 //!
 //! The lane is locked before the desk, here and where the engine calls the port. So messages of a
 //! process go out in the order in which they were written.
 
+mod arrivals;
 mod desk;
 mod locks;
 mod origin;
 mod record;
 mod target;
-#[cfg(test)]
+#[cfg(all(test, feature = "sim"))]
 mod tests;
 
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use self::arrivals::Service;
 use self::desk::{Desk, Line, Locked, Out};
 use self::record::Write as _;
-use self::target::Service;
-use super::dynamic::SharedAttached;
+use super::attached::SharedAttached;
 use super::epochs::LockKind;
-use super::operation::{Access, Action, Target};
+use super::operation::{AccessKind, Target, WindowAction};
 use super::title::Title;
 use crate::comm::Communicator;
 use crate::engine::{Engine, Lane, OpenPort, Port, Request, Subject};
@@ -75,26 +76,8 @@ impl Far {
 
     /// Lets the desk act, and sends what follows.
     fn act<T>(&self, act: impl FnOnce(&mut Desk, &mut Out) -> Result<T>) -> Result<T> {
-        self.engine.with(|lane| {
-            let mut out = Out::default();
-            let done = act(&mut self.desk.lock(), &mut out);
-            let sent = self.send(lane, &mut out);
-            for (request, error) in out.finished {
-                lane.finish_operation(request, error);
-            }
-            done.and_then(|done| sent.map(|()| done))
-        })
-    }
-
-    fn send(&self, lane: &mut Lane, out: &mut Out) -> Result<()> {
-        for mail in core::mem::take(&mut out.mails) {
-            let address = (mail.peer, self.context, mail.number);
-            if let Err(error) = lane.begin_operation(address, mail.head, mail.body) {
-                self.desk.lock().lose(mail.rank, out);
-                return Err(error);
-            }
-        }
-        Ok(())
+        self.engine
+            .with(|lane| act_on(lane, (&self.desk, self.context), act))
     }
 
     /// Waits until each of `ranks` is `ready`, and returns the first error of their operations.
@@ -129,7 +112,7 @@ impl Far {
     /// Begins an operation; `at` is where displacement 0 of the target's datatype lies.
     pub(super) fn perform(
         &self,
-        what: (&Action, Access),
+        what: (&WindowAction, AccessKind),
         target: &Target,
         at: i64,
         request: Option<Request>,
@@ -233,16 +216,7 @@ impl Far {
     /// Completes all operations at these targets, and unlocks them.
     pub(super) fn unlock(&self, ranks: &[u32]) -> Result<()> {
         self.act(|desk, out| {
-            for &rank in ranks {
-                let line = &mut desk.lines[rank as usize];
-                let locked = core::mem::replace(&mut line.locked, Locked::Not);
-                if locked == Locked::Told {
-                    line.is_dirty = true;
-                    desk.make_room(rank, 1, out);
-                    desk.lines[rank as usize].batch.unlock();
-                    desk.ask(rank, out);
-                }
-            }
+            ranks.iter().for_each(|&rank| desk.unlock(rank, out));
             Ok(())
         })?;
         self.wait_over(ranks)
@@ -323,7 +297,41 @@ impl Far {
     }
 }
 
+/// Lets a desk act, and sends what follows.
+fn act_on<T>(
+    lane: &mut Lane,
+    (desk, context): (&Mutex<Desk>, Context),
+    act: impl FnOnce(&mut Desk, &mut Out) -> Result<T>,
+) -> Result<T> {
+    let mut out = Out::default();
+    let mut done = act(&mut desk.lock(), &mut out);
+    for mail in core::mem::take(&mut out.mails) {
+        let address = (mail.peer, context, mail.number);
+        if let Err(error) = lane.begin_operation(address, mail.head, mail.body) {
+            desk.lock().lose(mail.rank, &mut out);
+            done = done.and(Err(error));
+        }
+    }
+    for (request, error) in out.finished {
+        lane.finish_operation(request, error);
+    }
+    done
+}
+
 impl Desk {
+    /// Unlocks a target, and asks it to say when all is done there. One that was not told needs
+    /// nothing.
+    fn unlock(&mut self, rank: u32, out: &mut Out) {
+        let line = &mut self.lines[rank as usize];
+        let locked = core::mem::replace(&mut line.locked, Locked::Not);
+        if locked == Locked::Told {
+            line.is_dirty = true;
+            self.make_room(rank, 1, out);
+            self.lines[rank as usize].batch.unlock();
+            self.ask(rank, out);
+        }
+    }
+
     /// Takes so many completions, if there are as many.
     fn take_completes(&mut self, count: usize) -> bool {
         let all = self.completes_taken + count as u64;

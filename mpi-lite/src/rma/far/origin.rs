@@ -5,7 +5,7 @@ use super::record::{FORM_MOST, INLINE_MOST, NO_REPLY, Write as _};
 use crate::data::{Area, Basic, Datatype, Op, each_piece};
 use crate::engine::Request;
 use crate::error::Result;
-use crate::rma::operation::{Access, Action, Target};
+use crate::rma::operation::{AccessKind, Target, WindowAction};
 
 /// Bytes of a record beside its place and its data, at most.
 const FIELDS: usize = 32;
@@ -39,23 +39,25 @@ struct Sending<'a> {
 }
 
 impl<'a> Sending<'a> {
-    fn of(action: &'a Action, access: Access, request: Option<Request>) -> Result<Self> {
+    fn of(action: &'a WindowAction, access: AccessKind, request: Option<Request>) -> Result<Self> {
         let base = match access {
-            Access::Atomic(base) => base,
-            Access::Put | Access::Get => Basic::Byte,
+            AccessKind::Atomic(base) => base,
+            AccessKind::Put | AccessKind::Get => Basic::Byte,
         };
         let (deed, data, result) = match action {
-            Action::Put(origin) => (Deed::Put, origin.area()?, None),
-            Action::Get(origin) => (Deed::Get, Area::EMPTY, Some(origin.area()?)),
-            Action::Accumulate { origin, op } => (Deed::Combine(op, base), origin.area()?, None),
-            Action::GetAccumulate { origin, result, op } => {
+            WindowAction::Put(origin) => (Deed::Put, origin.area()?, None),
+            WindowAction::Get(origin) => (Deed::Get, Area::EMPTY, Some(origin.area()?)),
+            WindowAction::Accumulate { origin, op } => {
+                (Deed::Combine(op, base), origin.area()?, None)
+            }
+            WindowAction::GetAccumulate { origin, result, op } => {
                 let data = match op {
                     Op::NoOp => Area::EMPTY,
                     _ => origin.area()?,
                 };
                 (Deed::Combine(op, base), data, Some(result.area()?))
             }
-            Action::CompareAndSwap { result, .. } => {
+            WindowAction::CompareAndSwap { result, .. } => {
                 (Deed::Swap(base), Area::EMPTY, Some(result.area()?))
             }
         };
@@ -69,9 +71,9 @@ impl<'a> Sending<'a> {
 }
 
 /// The new element of a compare and swap, and behind it what must be there.
-fn compared(action: &Action) -> Result<Vec<u8>> {
+fn compared(action: &WindowAction) -> Result<Vec<u8>> {
     let mut both = Vec::new();
-    if let Action::CompareAndSwap {
+    if let WindowAction::CompareAndSwap {
         origin, compare, ..
     } = action
     {
@@ -85,7 +87,7 @@ impl Desk {
     /// Enters an operation; `at` is where displacement 0 of the target's datatype lies.
     pub(super) fn operate(
         &mut self,
-        (action, access): (&Action, Access),
+        (action, access): (&WindowAction, AccessKind),
         (target, at): (&Target, i64),
         request: Option<Request>,
         out: &mut Out,
@@ -108,13 +110,13 @@ impl Desk {
             self.operate_in_pieces(&sending, (target, at), out);
         } else if matches!(sending.deed, Deed::Swap(_)) {
             let data = compared(action)?;
-            self.record(rank, &sending, (&place, &data), Reach::Whole, out);
+            self.record(rank, (&sending, Reach::Whole), (&place, &data), out);
         } else if sending.data.len() > INLINE_MOST {
             self.record_body(rank, &sending, &place, out);
         } else {
             let mut data = Vec::new();
             sending.data.append_to(&mut data);
-            self.record(rank, &sending, (&place, &data), Reach::Whole, out);
+            self.record(rank, (&sending, Reach::Whole), (&place, &data), out);
         }
         let awaits_data = sending.result.is_some();
         match (sending.request, awaits_data) {
@@ -146,9 +148,8 @@ impl Desk {
     fn record(
         &mut self,
         rank: u32,
-        sending: &Sending<'_>,
+        (sending, reach): (&Sending<'_>, Reach),
         (place, data): (&[u8], &[u8]),
-        reach: Reach,
         out: &mut Out,
     ) {
         let id = self.reply_to(rank, sending, reach);
@@ -224,7 +225,7 @@ impl Desk {
                     true => Reach::Last(done),
                     false => Reach::Piece(done),
                 };
-                self.record(target.rank, sending, (&form, part), reach, out);
+                self.record(target.rank, (sending, reach), (&form, part), out);
                 done += bytes;
                 first += some;
             }

@@ -69,7 +69,7 @@ const OPS: [Op; 14] = [
 
 /// Elements at the target.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct Elements {
     pub(super) at: i64,
     pub(super) count: u64,
     pub(super) datatype: Datatype,
@@ -84,14 +84,14 @@ pub(super) enum Record<'a> {
     Ask(u64),
     /// The origin's accesses are complete.
     Complete,
-    Put(Place, &'a [u8]),
-    PutBody(Place),
+    Put(Elements, &'a [u8]),
+    PutBody(Elements),
     /// The answer has this number.
-    Get(u32, Place),
+    Get(u32, Elements),
     /// `None`: the data is the body.
-    Combine(u32, Op, Basic, Place, Option<&'a [u8]>),
+    Combine(u32, Op, Basic, Elements, Option<&'a [u8]>),
     /// The new element, and what must be there.
-    Swap(u32, Basic, Place, &'a [u8]),
+    Swap(u32, Basic, Elements, &'a [u8]),
 }
 
 /// What the target answers.
@@ -267,11 +267,11 @@ impl<'a> Reader<'a> {
         Some(data)
     }
 
-    fn place(&mut self, known: &mut Known) -> Option<Place> {
+    fn place(&mut self, known: &mut Known) -> Option<Elements> {
         let (at, count) = (self.word()?.cast_signed(), self.word()?);
         let (datatype, len) = known.read(self.bytes.get(self.at..)?).ok()?;
         self.at += len;
-        Some(Place {
+        Some(Elements {
             at,
             count,
             datatype,

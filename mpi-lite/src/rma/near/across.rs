@@ -5,7 +5,7 @@ use crate::error::{Cause, Result};
 use crate::memory::Span;
 use crate::node::peer_memory::{PeerMemory, Unreachable};
 use crate::rma::combine;
-use crate::rma::operation::{Action, Target};
+use crate::rma::operation::{Target, WindowAction};
 
 /// The memory of a rank.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +53,7 @@ impl There {
     /// Carries an atomic operation out. The lock of the target is held.
     pub(super) fn change(
         &self,
-        (action, base): (&Action, Basic),
+        (action, base): (&WindowAction, Basic),
         target: &Target,
         at: i64,
     ) -> Result<()> {
@@ -62,7 +62,7 @@ impl There {
         let (area, span) = (copy.area()?, copy.occupied()?);
         let is_read = !matches!(
             action,
-            Action::Accumulate {
+            WindowAction::Accumulate {
                 op: crate::data::Op::Replace,
                 ..
             }
@@ -72,7 +72,7 @@ impl There {
         }
         combine::carry_out(action, base, &area)?;
         match action {
-            Action::GetAccumulate {
+            WindowAction::GetAccumulate {
                 op: crate::data::Op::NoOp,
                 ..
             } => Ok(()),

@@ -15,7 +15,7 @@ pub(super) use self::control::bytes_of;
 use self::control::{Control, Waiter};
 use super::combine;
 use super::epochs::LockKind;
-use super::operation::{Access, Action, Target};
+use super::operation::{AccessKind, Target, WindowAction};
 use crate::comm::Communicator;
 use crate::data::Area;
 use crate::error::Result;
@@ -28,12 +28,12 @@ use crate::sync::fence;
 pub(in crate::rma) struct Near {
     control: Control,
     /// By rank.
-    places: Box<[Place]>,
+    places: Box<[RankMemory]>,
 }
 
 /// The memory of a rank.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::rma) enum Place {
+pub(in crate::rma) enum RankMemory {
     /// It is mapped here.
     Here(Origin),
     /// It is reached through the system.
@@ -46,7 +46,7 @@ pub(super) fn locals(communicator: &Communicator, node: &Node) -> Vec<u32> {
     members.filter_map(|&peer| node.local_of(peer)).collect()
 }
 
-impl Place {
+impl RankMemory {
     /// Memory of this process, or mapped by it.
     pub(in crate::rma) fn here(span: Span) -> Self {
         Self::Here(span.origin(0))
@@ -65,7 +65,7 @@ impl Near {
         communicator: &Communicator,
         node: &Arc<Node>,
         arena: Arc<Arena>,
-        places: Vec<Place>,
+        places: Vec<RankMemory>,
         title: &super::title::Title,
     ) -> Self {
         Self {
@@ -78,30 +78,30 @@ impl Near {
     #[inline]
     pub(in crate::rma) fn perform(
         &self,
-        (action, access): (&Action, Access),
+        (action, access): (&WindowAction, AccessKind),
         target: &Target,
         at: i64,
     ) -> Result<()> {
         match &self.places[target.rank as usize] {
-            Place::Here(origin) => {
+            RankMemory::Here(origin) => {
                 let there = Area::at(origin.moved(at), target.count, &target.datatype)?;
                 self.perform_here((action, access), target.rank, &there)
             }
-            Place::There(memory) => self.perform_there((action, access), target, (memory, at)),
+            RankMemory::There(memory) => self.perform_there((action, access), target, (memory, at)),
         }
     }
 
     #[inline]
     fn perform_here(
         &self,
-        (action, access): (&Action, Access),
+        (action, access): (&WindowAction, AccessKind),
         rank: u32,
         there: &Area,
     ) -> Result<()> {
         match (action, access) {
-            (Action::Put(origin), _) => there.copy_from(&origin.area()?),
-            (Action::Get(origin), _) => origin.area()?.copy_from(there),
-            (_, Access::Atomic(base)) => {
+            (WindowAction::Put(origin), _) => there.copy_from(&origin.area()?),
+            (WindowAction::Get(origin), _) => origin.area()?.copy_from(there),
+            (_, AccessKind::Atomic(base)) => {
                 let _held = self.control.hold(rank)?;
                 combine::carry_out(action, base, there)?;
             }
@@ -113,14 +113,14 @@ impl Near {
     #[cold]
     fn perform_there(
         &self,
-        (action, access): (&Action, Access),
+        (action, access): (&WindowAction, AccessKind),
         target: &Target,
         (memory, at): (&There, i64),
     ) -> Result<()> {
         match (action, access) {
-            (Action::Put(origin), _) => memory.write(&origin.area()?, target, at),
-            (Action::Get(origin), _) => memory.read(&origin.area()?, target, at),
-            (_, Access::Atomic(base)) => {
+            (WindowAction::Put(origin), _) => memory.write(&origin.area()?, target, at),
+            (WindowAction::Get(origin), _) => memory.read(&origin.area()?, target, at),
+            (_, AccessKind::Atomic(base)) => {
                 let _held = self.control.hold(target.rank)?;
                 memory.change((action, base), target, at)
             }

@@ -7,14 +7,14 @@ use crate::error::Result;
 
 /// How operations reach their targets.
 #[derive(Debug)]
-pub(super) enum Way {
+pub(super) enum Means {
     /// All processes share memory.
     Near(Near),
     /// By messages.
     Far(Far),
 }
 
-impl Way {
+impl Means {
     /// Locks a target. It may be that the lock is only taken with the first operation.
     #[inline]
     pub(super) fn lock(&self, rank: u32, kind: LockKind) -> Result<()> {

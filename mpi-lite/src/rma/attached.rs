@@ -1,0 +1,82 @@
+//! What memory a process has attached to a dynamic window. Source: MPI 5.0, 12.2.4.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::errors::wrong;
+use super::operation::Target;
+use crate::error::{Class, Error, Result};
+use crate::memory::Span;
+
+/// What is attached, by address. Regions do not overlap.
+#[derive(Debug, Default)]
+pub(super) struct Attached(BTreeMap<u64, Span>);
+
+impl Attached {
+    /// The region in which the `len` bytes at `address` begin, and where they do. All of them lie
+    /// in it and in those that follow without a gap.
+    pub(super) fn find(&self, address: u64, len: u64) -> Option<(Span, i64)> {
+        let (first, span) = self.0.range(..=address).next_back()?;
+        let end = address.checked_add(len)?;
+        let mut reached = *first;
+        for (start, span) in self.0.range(first..) {
+            if *start != reached || reached >= end {
+                break;
+            }
+            reached = start + span.len() as u64;
+        }
+        (reached >= end).then_some((*span, (address - first).cast_signed()))
+    }
+
+    /// Takes the region at this address away. Returns false if there is none.
+    pub(super) fn detach(&mut self, address: u64) -> bool {
+        self.0.remove(&address).is_some()
+    }
+
+    /// Checks that the data of a target lies in one region.
+    ///
+    /// # Errors
+    /// `RmaRange`, `Count`.
+    pub(super) fn check(&self, target: &Target) -> Result<()> {
+        let (first, len) = target.datatype.occupied(target.count)?;
+        let start = target.displacement.wrapping_add(first).cast_unsigned();
+        match len == 0 || self.find(start, len as u64).is_some() {
+            true => Ok(()),
+            false => Err(not_attached(len, start)),
+        }
+    }
+
+    pub(super) fn attach(&mut self, memory: Span) -> Result<()> {
+        let (start, len) = (memory.address(), memory.len() as u64);
+        let end = start.saturating_add(len);
+        let before = self.0.range(..end).next_back();
+        let overlap = before.filter(|(at, span)| **at + span.len() as u64 > start);
+        match overlap {
+            None => {
+                self.0.insert(start, memory);
+                Ok(())
+            }
+            Some((at, span)) => Err(wrong(
+                Class::RmaAttach,
+                format!(
+                    "the {len} bytes at {start:#x} overlap the {} bytes at {at:#x}, which are \
+                     attached already",
+                    span.len()
+                ),
+            )),
+        }
+    }
+}
+
+/// The error of an access to memory that is not attached.
+#[cold]
+pub(super) fn not_attached(len: usize, start: u64) -> Error {
+    let why = format!(
+        "the {len} bytes at {start:#x} are not attached to the window at its target \
+         (MPI_Win_attach)"
+    );
+    wrong(Class::RmaRange, why)
+}
+
+/// The regions of a window, for its port.
+pub(super) type SharedAttached = Arc<parking_lot::Mutex<Attached>>;
