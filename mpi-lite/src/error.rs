@@ -153,6 +153,9 @@ pub enum Cause {
         /// The datatype's name.
         datatype: &'static str,
     },
+    /// An operator that no accumulate takes.
+    #[error("{0}")]
+    Accumulate(&'static str),
     /// A group that is no part of the communicator's.
     #[error("rank {rank} of MPI_COMM_WORLD is in the group but not in the communicator")]
     Group {
@@ -339,7 +342,7 @@ impl Cause {
             | Self::Irrevocable
             | Self::Message => Class::Request,
             Self::Group { .. } => Class::Group,
-            Self::Op { .. } => Class::Op,
+            Self::Op { .. } | Self::Accumulate(_) => Class::Op,
             Self::Topology { .. } => Class::Topology,
             Self::Communicator(_) => Class::Comm,
             Self::Dims(_) => Class::Dims,

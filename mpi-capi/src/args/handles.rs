@@ -125,6 +125,10 @@ pub struct Win {
     object: Option<WinRef>,
 }
 
+/// A window in a call that calls no function of the program: found in less time.
+#[derive(Debug)]
+pub struct QuickWin(Win);
+
 macro_rules! objects {
     ($(
         $name:ident = $spelling:literal or $null:ident, $note:expr $(, $is_kept:literal)?;
@@ -184,6 +188,7 @@ objects! {
         |handle, call| call.note_handler(handle);
     Session = "MPI_Session" or MPI_SESSION_NULL, |handle, call| call.note_object(handle);
     Win = "MPI_Win" or MPI_WIN_NULL, |handle, call| call.note_object(handle), false;
+    QuickWin = "MPI_Win" or MPI_WIN_NULL, |handle, call| call.note_object(handle), false;
 }
 
 /// Reads handles that are looked up later, if at all.
@@ -434,6 +439,27 @@ impl<W> Read<W> for Win {
             _ => Some(win::find(c).map_err(refuse)?),
         };
         Ok(Self { handle: c, object })
+    }
+}
+
+impl<W> Read<W> for QuickWin {
+    #[inline(always)]
+    unsafe fn read(c: Handle, name: &'static str, _call: &Call) -> Result<Self> {
+        let refuse = |what| Error::of_handle(name, what, abi::MPI_ERR_WIN);
+        let object = match c {
+            abi::MPI_WIN_NULL => None,
+            _ => Some(win::find_quickly(c).map_err(refuse)?),
+        };
+        Ok(Self(Win { handle: c, object }))
+    }
+}
+
+impl Deref for QuickWin {
+    type Target = Win;
+
+    #[inline(always)]
+    fn deref(&self) -> &Win {
+        &self.0
     }
 }
 

@@ -226,7 +226,8 @@ pub fn change_run(
 /// # Errors
 /// `MPI_ERR_WIN`, `MPI_ERR_RANK`, `MPI_ERR_DISP`, `MPI_ERR_TYPE`; those of `action`, and of the
 /// window.
-#[inline(always)]
+#[cold]
+#[inline(never)]
 pub fn perform(
     win: &Win,
     place: &TargetPlace<'_>,
@@ -243,7 +244,7 @@ pub fn perform(
 ///
 /// # Errors
 /// As [`perform`].
-#[inline(always)]
+#[inline(never)]
 pub fn start(
     win: &Win,
     place: &TargetPlace<'_>,

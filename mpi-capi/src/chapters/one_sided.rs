@@ -8,9 +8,10 @@ use crate::calls::windows::{self, OF_ACCESS, OF_FENCE, OF_POST, TargetPlace, ass
 
 mpi! {
     /// Combines data with that of a target, each element at once. MPI 5.0, 12.3.4.
+    #[inline(always)]
     fn MPI_Accumulate | MPI_Accumulate_c(
         origin_addr: SendPtr, origin_count: Count, origin_datatype: Datatype, target_rank: Rank,
-        target_disp: Aint, target_count: Count, target_datatype: Datatype, op: Op, win: Win
+        target_disp: Aint, target_count: Count, target_datatype: Datatype, op: Op, win: QuickWin
     ) {
         let place = TargetPlace {
             rank: target_rank, displacement: target_disp, count: target_count,
@@ -31,9 +32,10 @@ mpi! {
 
     /// Sets an element of a target if it is equal to another one; gives the old value. MPI 5.0,
     /// 12.3.4.
+    #[inline(always)]
     fn MPI_Compare_and_swap(
         origin_addr: SendPtr, compare_addr: ConstAddress, result_addr: RecvPtr,
-        datatype: Datatype, target_rank: Rank, target_disp: Aint, win: Win
+        datatype: Datatype, target_rank: Rank, target_disp: Aint, win: QuickWin
     ) {
         let place = TargetPlace {
             rank: target_rank, displacement: target_disp, count: Count(1), datatype: &datatype,
@@ -57,9 +59,10 @@ mpi! {
     }
 
     /// Combines an element with one of a target; gives the old value. MPI 5.0, 12.3.4.
+    #[inline(always)]
     fn MPI_Fetch_and_op(
         origin_addr: SendPtr, result_addr: RecvPtr, datatype: Datatype, target_rank: Rank,
-        target_disp: Aint, op: Op, win: Win
+        target_disp: Aint, op: Op, win: QuickWin
     ) {
         let place = TargetPlace {
             rank: target_rank, displacement: target_disp, count: Count(1), datatype: &datatype,
@@ -79,9 +82,10 @@ mpi! {
     }
 
     /// Copies data of a target to this process. MPI 5.0, 12.3.2.
+    #[inline(always)]
     fn MPI_Get | MPI_Get_c(
         origin_addr: RecvPtr, origin_count: Count, origin_datatype: Datatype, target_rank: Rank,
-        target_disp: Aint, target_count: Count, target_datatype: Datatype, win: Win
+        target_disp: Aint, target_count: Count, target_datatype: Datatype, win: QuickWin
     ) {
         let place = TargetPlace {
             rank: target_rank, displacement: target_disp, count: target_count,
@@ -100,7 +104,7 @@ mpi! {
     fn MPI_Get_accumulate | MPI_Get_accumulate_c(
         origin_addr: SendPtr, origin_count: Count, origin_datatype: MessageType,
         result_addr: RecvPtr, result_count: Count, result_datatype: Datatype, target_rank: Rank,
-        target_disp: Aint, target_count: Count, target_datatype: Datatype, op: Op, win: Win
+        target_disp: Aint, target_count: Count, target_datatype: Datatype, op: Op, win: QuickWin
     ) {
         let place = TargetPlace {
             rank: target_rank, displacement: target_disp, count: target_count,
@@ -114,9 +118,10 @@ mpi! {
     }
 
     /// Copies data of this process to a target. MPI 5.0, 12.3.1.
+    #[inline(always)]
     fn MPI_Put | MPI_Put_c(
         origin_addr: SendPtr, origin_count: Count, origin_datatype: Datatype, target_rank: Rank,
-        target_disp: Aint, target_count: Count, target_datatype: Datatype, win: Win
+        target_disp: Aint, target_count: Count, target_datatype: Datatype, win: QuickWin
     ) {
         let place = TargetPlace {
             rank: target_rank, displacement: target_disp, count: target_count,
@@ -134,7 +139,7 @@ mpi! {
     /// Starts to combine data with that of a target. MPI 5.0, 12.3.5.
     fn MPI_Raccumulate | MPI_Raccumulate_c(
         origin_addr: SendPtr, origin_count: Count, origin_datatype: Datatype, target_rank: Rank,
-        target_disp: Aint, target_count: Count, target_datatype: Datatype, op: Op, win: Win,
+        target_disp: Aint, target_count: Count, target_datatype: Datatype, op: Op, win: QuickWin,
         request: Out<Request>
     ) {
         let place = TargetPlace {
@@ -151,7 +156,7 @@ mpi! {
     /// Starts to copy data of a target to this process. MPI 5.0, 12.3.5.
     fn MPI_Rget | MPI_Rget_c(
         origin_addr: RecvPtr, origin_count: Count, origin_datatype: Datatype, target_rank: Rank,
-        target_disp: Aint, target_count: Count, target_datatype: Datatype, win: Win,
+        target_disp: Aint, target_count: Count, target_datatype: Datatype, win: QuickWin,
         request: Out<Request>
     ) {
         let place = TargetPlace {
@@ -168,7 +173,7 @@ mpi! {
     fn MPI_Rget_accumulate | MPI_Rget_accumulate_c(
         origin_addr: SendPtr, origin_count: Count, origin_datatype: MessageType,
         result_addr: RecvPtr, result_count: Count, result_datatype: Datatype, target_rank: Rank,
-        target_disp: Aint, target_count: Count, target_datatype: Datatype, op: Op, win: Win,
+        target_disp: Aint, target_count: Count, target_datatype: Datatype, op: Op, win: QuickWin,
         request: Out<Request>
     ) {
         let place = TargetPlace {
@@ -186,7 +191,7 @@ mpi! {
     /// Starts to copy data of this process to a target. MPI 5.0, 12.3.5.
     fn MPI_Rput | MPI_Rput_c(
         origin_addr: SendPtr, origin_count: Count, origin_datatype: Datatype, target_rank: Rank,
-        target_disp: Aint, target_count: Count, target_datatype: Datatype, win: Win,
+        target_disp: Aint, target_count: Count, target_datatype: Datatype, win: QuickWin,
         request: Out<Request>
     ) {
         let place = TargetPlace {
@@ -227,7 +232,7 @@ mpi! {
     }
 
     /// Ends an access epoch that `MPI_Win_start` began. MPI 5.0, 12.5.2.
-    fn MPI_Win_complete(win: Win) {
+    fn MPI_Win_complete(win: QuickWin) {
         Ok(win.lite()?.complete()?)
     }
 
@@ -253,27 +258,28 @@ mpi! {
     }
 
     /// Ends an epoch for all processes, and begins one. Collective. MPI 5.0, 12.5.1.
-    fn MPI_Win_fence(assert: Assertion, win: Win) {
+    fn MPI_Win_fence(assert: Assertion, win: QuickWin) {
         Ok(win.lite()?.fence(assertions(assert, OF_FENCE)?)?)
     }
 
     /// Waits until operations at a target are complete there. MPI 5.0, 12.5.4.
-    fn MPI_Win_flush(rank: Rank, win: Win) {
+    #[inline(always)]
+    fn MPI_Win_flush(rank: Rank, win: QuickWin) {
         windows::with(&win, rank, Window::flush)
     }
 
     /// Waits until operations at all targets are complete there. MPI 5.0, 12.5.4.
-    fn MPI_Win_flush_all(win: Win) {
+    fn MPI_Win_flush_all(win: QuickWin) {
         Ok(win.lite()?.flush_all()?)
     }
 
     /// Waits until operations at a target are complete here. MPI 5.0, 12.5.4.
-    fn MPI_Win_flush_local(rank: Rank, win: Win) {
+    fn MPI_Win_flush_local(rank: Rank, win: QuickWin) {
         windows::with(&win, rank, Window::flush_local)
     }
 
     /// Waits until operations at all targets are complete here. MPI 5.0, 12.5.4.
-    fn MPI_Win_flush_local_all(win: Win) {
+    fn MPI_Win_flush_local_all(win: QuickWin) {
         Ok(win.lite()?.flush_local_all()?)
     }
 
@@ -294,18 +300,19 @@ mpi! {
     }
 
     /// Begins an access epoch for one target. MPI 5.0, 12.5.3.
-    fn MPI_Win_lock(lock_type: LockType, rank: Rank, assert: Assertion, win: Win) {
+    #[inline(always)]
+    fn MPI_Win_lock(lock_type: LockType, rank: Rank, assert: Assertion, win: QuickWin) {
         let (kind, assertions) = (windows::lock_kind(lock_type)?, assertions(assert, OF_ACCESS)?);
         windows::with(&win, rank, |window, rank| window.lock(kind, rank, assertions))
     }
 
     /// Begins an access epoch for all targets. MPI 5.0, 12.5.3.
-    fn MPI_Win_lock_all(assert: Assertion, win: Win) {
+    fn MPI_Win_lock_all(assert: Assertion, win: QuickWin) {
         Ok(win.lite()?.lock_all(assertions(assert, OF_ACCESS)?)?)
     }
 
     /// Begins an exposure epoch for a group of origins. MPI 5.0, 12.5.2.
-    fn MPI_Win_post(group: Group, assert: Assertion, win: Win) {
+    fn MPI_Win_post(group: Group, assert: Assertion, win: QuickWin) {
         Ok(win.lite()?.post(&group.lite, assertions(assert, OF_POST)?)?)
     }
 
@@ -328,32 +335,33 @@ mpi! {
     }
 
     /// Begins an access epoch for a group of targets. MPI 5.0, 12.5.2.
-    fn MPI_Win_start(group: Group, assert: Assertion, win: Win) {
+    fn MPI_Win_start(group: Group, assert: Assertion, win: QuickWin) {
         Ok(win.lite()?.start(&group.lite, assertions(assert, OF_ACCESS)?)?)
     }
 
     /// Brings together what this process and others see of its memory. MPI 5.0, 12.5.4.
-    fn MPI_Win_sync(win: Win) {
+    fn MPI_Win_sync(win: QuickWin) {
         Ok(win.lite()?.sync()?)
     }
 
     /// Ends an exposure epoch if all origins have done with it. MPI 5.0, 12.5.2.
-    fn MPI_Win_test(win: Win, flag: Out<Flag>) {
+    fn MPI_Win_test(win: QuickWin, flag: Out<Flag>) {
         flag.set(win.lite()?.test()?)
     }
 
     /// Ends the access epoch of one target. MPI 5.0, 12.5.3.
-    fn MPI_Win_unlock(rank: Rank, win: Win) {
+    #[inline(always)]
+    fn MPI_Win_unlock(rank: Rank, win: QuickWin) {
         windows::with(&win, rank, Window::unlock)
     }
 
     /// Ends the access epoch of all targets. MPI 5.0, 12.5.3.
-    fn MPI_Win_unlock_all(win: Win) {
+    fn MPI_Win_unlock_all(win: QuickWin) {
         Ok(win.lite()?.unlock_all()?)
     }
 
     /// Ends an exposure epoch when all origins have done with it. MPI 5.0, 12.5.2.
-    fn MPI_Win_wait(win: Win) {
+    fn MPI_Win_wait(win: QuickWin) {
         Ok(win.lite()?.wait()?)
     }
 }

@@ -191,6 +191,7 @@ handles! {
     Request Request request;
     Session Session standard_handle;
     Win Win standard_handle;
+    QuickWin Win standard_handle;
 }
 
 /// A rank; one that is negative is rare.

@@ -1,9 +1,13 @@
 //! Windows of C: mpi-lite's, and what C attaches to them.
+#![expect(
+    unsafe_code,
+    reason = "a call finds its window without counting a reference"
+)]
 
-use core::cell::Cell;
 use core::ffi::{c_int, c_void};
 use core::ops::Deref;
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicUsize, Ordering};
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::Arc;
 
 use mpi_lite::ids::Context;
@@ -13,6 +17,7 @@ use parking_lot::Mutex;
 use crate::abi::{self, Handle};
 use crate::args::OutAttribute;
 use crate::error::{Error, Result};
+use crate::global::LIBRARY;
 use crate::handle::{Key, Kind, Unusable};
 use crate::objects::attributes::Attributes;
 use crate::objects::errhandler::Attached;
@@ -77,6 +82,7 @@ impl WinObject {
         });
         let handle = registry::insert(Arc::clone(&object));
         object.handle.store(handle.0, Ordering::Relaxed);
+        object.keep_at_hand();
         handle
     }
 
@@ -110,6 +116,7 @@ impl WinObject {
         self.attributes.delete_all(self.handle())?;
         lite.clone().free()?;
         self.is_gone.store(true, Ordering::Relaxed);
+        self.take_from_hand();
         registry::remove::<Arc<Self>>(self.handle()).ok();
         Ok(())
     }
@@ -154,46 +161,78 @@ pub fn of_context(context: Context) -> Option<Handle> {
     found.map(|(handle, _)| handle)
 }
 
-/// Windows that a thread keeps at hand.
-const KEPT: usize = 8;
+/// Windows that calls find without a lock.
+const QUICK: usize = 64;
 
-thread_local! {
-    /// The windows that this thread has used last, by the low bits of their handles' places. So a
-    /// call takes no lock and counts no reference: that alone would take longer than a put into
-    /// shared memory. A window that another thread frees lives on here until the thread uses
-    /// another one of the same place.
-    static AT_HAND: [Cell<Option<Arc<WinObject>>>; KEPT] =
-        const { [const { Cell::new(None) }; KEPT] };
+/// The windows by the places of their handles, the first ones, unless several threads may call at
+/// once. A lookup in the registry takes a lock and counts a reference, which alone would take longer
+/// than a put into shared memory.
+static AT_HAND: [AtomicPtr<WinObject>; QUICK] =
+    [const { AtomicPtr::new(core::ptr::null_mut()) }; QUICK];
+
+fn place_of(handle: Handle) -> Option<&'static AtomicPtr<WinObject>> {
+    AT_HAND.get(Key::of_any(handle).index as usize)
 }
 
-fn place_of(handle: Handle) -> usize {
-    Key::of_any(handle).index as usize % KEPT
+impl WinObject {
+    /// Lets calls find it without a lock, if only one thread calls at a time.
+    fn keep_at_hand(self: &Arc<Self>) {
+        let level = LIBRARY.threads.get().map(|(_, level)| *level);
+        let is_shared = level.is_none_or(|level| level >= abi::MPI_THREAD_MULTIPLE);
+        if let Some(place) = place_of(self.handle()).filter(|_| !is_shared) {
+            place.store(Arc::as_ptr(self).cast_mut(), Ordering::Release);
+        }
+    }
+
+    /// Nobody finds it without a lock any more.
+    fn take_from_hand(&self) {
+        if let Some(place) = place_of(self.handle())
+            && core::ptr::eq(place.load(Ordering::Acquire), self)
+        {
+            place.store(core::ptr::null_mut(), Ordering::Release);
+        }
+    }
 }
 
-/// A window in use by a call, there until dropped. Then the thread keeps it at hand.
+/// A window in use by a call, there until dropped.
 #[derive(Debug)]
-pub struct WinRef(Option<Arc<WinObject>>);
+pub enum WinRef {
+    /// Counted.
+    Owned(Arc<WinObject>),
+    /// At hand, and not freed before the call is over.
+    AtHand(NonNull<WinObject>),
+}
 
 /// The window behind `handle`.
 ///
 /// # Errors
 /// The handle is foreign or freed.
-#[inline(always)]
 pub fn find(handle: Handle) -> core::result::Result<WinRef, Unusable> {
-    let kept = AT_HAND.try_with(|kept| kept[place_of(handle)].take());
-    match kept.ok().flatten() {
-        Some(object) if object.handle() == handle && !object.is_gone() => Ok(WinRef(Some(object))),
-        other => look_up(handle, other),
+    registry::get(handle).map(WinRef::Owned)
+}
+
+/// The same, for a call that calls no function of the program, which could free the window.
+///
+/// # Errors
+/// As [`find`].
+#[inline(always)]
+pub fn find_quickly(handle: Handle) -> core::result::Result<WinRef, Unusable> {
+    if let Some(place) = place_of(handle)
+        && let Some(object) = NonNull::new(place.load(Ordering::Acquire))
+    {
+        // SAFETY: it is at hand, so it was not freed; the program promised that no other thread
+        // does so now.
+        let is_it = unsafe { object.as_ref() }.handle() == handle;
+        if is_it {
+            return Ok(WinRef::AtHand(object));
+        }
     }
+    find_slowly(handle)
 }
 
 #[cold]
-#[inline(never)]
-fn look_up(
-    handle: Handle,
-    _other: Option<Arc<WinObject>>,
-) -> core::result::Result<WinRef, Unusable> {
-    registry::get(handle).map(|object| WinRef(Some(object)))
+fn find_slowly(handle: Handle) -> core::result::Result<WinRef, Unusable> {
+    find(handle)
 }
 
 impl Deref for WinRef {
@@ -201,61 +240,32 @@ impl Deref for WinRef {
 
     #[inline(always)]
     fn deref(&self) -> &WinObject {
-        self.0.as_deref().expect("there until dropped")
-    }
-}
-
-impl Drop for WinRef {
-    #[inline(always)]
-    fn drop(&mut self) {
-        if let Some(object) = self.0.take() {
-            keep(object);
+        match self {
+            Self::Owned(object) => object,
+            // SAFETY: only a call that frees no window has it, and no other thread calls meanwhile.
+            Self::AtHand(object) => unsafe { object.as_ref() },
         }
     }
 }
-
-/// Keeps a window at hand, unless it is gone; a callback may have put another one there.
-#[inline(always)]
-fn keep(object: Arc<WinObject>) {
-    if object.is_gone() {
-        return release(Some(object));
-    }
-    let place = place_of(object.handle());
-    if let Ok(Some(other)) = AT_HAND.try_with(|kept| kept[place].replace(Some(object))) {
-        release(Some(other));
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn release(_object: Option<Arc<WinObject>>) {}
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_window_that_another_thread_has_freed_is_not_found_at_hand() {
+    fn a_window_that_was_freed_is_not_found_at_hand() {
         let object = Arc::new(WinObject::default());
         let handle = registry::insert(Arc::clone(&object));
         object.handle.store(handle.0, Ordering::Relaxed);
-        for _ in 0..2 {
-            let found = find(handle).expect("it exists");
-            assert_eq!(found.handle(), handle);
-            // While one call has it, another one of the same thread finds it too.
-            assert_eq!(find(handle).expect("it exists").handle(), handle);
-        }
-        assert_eq!(
-            Arc::strong_count(&object),
-            3,
-            "the table, this test, this thread"
-        );
-        let freed = std::thread::spawn(move || {
-            let object: Arc<WinObject> = registry::remove(handle).expect("it exists");
-            object.is_gone.store(true, Ordering::Relaxed);
-        });
-        freed.join().expect("it does not panic");
-        assert_eq!(find(handle).unwrap_err(), Unusable::Freed(handle));
-        assert_eq!(Arc::strong_count(&object), 1, "nobody keeps it any more");
+        let place = place_of(handle).expect("few windows");
+        place.store(Arc::as_ptr(&object).cast_mut(), Ordering::Release);
+        let found = find_quickly(handle).expect("it exists");
+        assert!(matches!(found, WinRef::AtHand(_)) && found.handle() == handle);
+        let foreign = Handle(handle.0 + 1);
+        assert_eq!(find_quickly(foreign).unwrap_err(), Unusable::Freed(foreign));
+        object.take_from_hand();
+        assert!(matches!(find_quickly(handle), Ok(WinRef::Owned(_))));
+        registry::remove::<Arc<WinObject>>(handle).expect("it exists");
+        assert_eq!(find_quickly(handle).unwrap_err(), Unusable::Freed(handle));
     }
 }

@@ -143,7 +143,14 @@ impl Making {
             return Err(Cause::Communicator(why).into());
         }
         let communicator = communicator.dup()?;
-        let words = vec![flavor as u64, extent.size, extent.unit.into(), base];
+        let is_apart = u64::from(hints.is_noncontiguous);
+        let words = vec![
+            flavor as u64,
+            extent.size,
+            extent.unit.into(),
+            base,
+            is_apart,
+        ];
         let all = tell(&communicator, words)?;
         let rank_of_other = all.iter().position(|words| words[0] != flavor as u64);
         if let Some(other) = rank_of_other {
@@ -154,6 +161,9 @@ impl Making {
             );
             return Err(Cause::Collective(why.into()).into());
         }
+        // All processes must pass the same; if they do not, more room than asked for is no harm.
+        let mut hints = hints;
+        hints.is_noncontiguous = all.iter().any(|words| words[4] == 1);
         let extent = |words: &Vec<u64>| Extent {
             size: words[1],
             unit: words[2] as u32,

@@ -115,7 +115,8 @@ fn same_size(origin: &Buffer, target: &Target) -> Result<()> {
 #[inline]
 fn same_base(buffer: &Buffer, base: Basic) -> Result<()> {
     let datatype = buffer.datatype();
-    if matches!(datatype, Datatype::Basic(own) if *own == base) || buffer.count() == 0 {
+    let is_empty = buffer.count() == 0 || datatype.size() == 0;
+    if is_empty || matches!(datatype, Datatype::Basic(own) if *own == base) {
         return Ok(());
     }
     match datatype.reduction_base() {

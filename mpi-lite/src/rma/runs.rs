@@ -38,9 +38,10 @@ impl Window {
     #[inline(always)]
     #[must_use]
     pub fn put_run(&self, from: Span, at: RunAt) -> bool {
-        let Some((_, place)) = self.run_at(at, from.len()) else {
+        let Some((near, place)) = self.run_at(at, from.len()) else {
             return false;
         };
+        near.note_write();
         place.copy_short(from);
         true
     }
@@ -75,6 +76,7 @@ impl Window {
         let Some(_held) = near.try_hold(at.0) else {
             return false;
         };
+        near.note_write();
         combine_runs((op, base), incoming, place, old)
     }
 
@@ -92,6 +94,7 @@ impl Window {
         let Some(_held) = near.try_hold(at.0) else {
             return false;
         };
+        near.note_write();
         swap_runs([origin, compare, old], place)
     }
 }

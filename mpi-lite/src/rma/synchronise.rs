@@ -301,7 +301,7 @@ impl Inner {
             .load(core::sync::atomic::Ordering::Relaxed)
         {
             true => Err(out_of_turn(
-                "the window was made with the info key no_locks: it takes no locks",
+                "the info key no_locks is set for the window: it takes no locks",
             )),
             false => Ok(()),
         }

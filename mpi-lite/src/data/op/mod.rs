@@ -144,21 +144,27 @@ impl Op {
     /// [`Cause::Op`] if the operator is not defined for it, is one of the program, or does nothing.
     ///
     /// Source: MPI 5.0, 12.3.4.
+    #[inline]
     pub fn check_accumulate(&self, basic: Basic, fetches: bool) -> Result<()> {
-        let takes = match self {
-            Self::User(_) => false,
-            Self::NoOp => fetches,
-            Self::Replace => true,
-            _ => self.takes(basic),
-        };
-        takes
-            .then_some(())
-            .ok_or_else(|| self.undefined(&Datatype::Basic(basic)))
+        match self {
+            Self::User(_) => Err(Cause::Accumulate(
+                "an operator of the program works in no accumulate: only predefined ones do",
+            )
+            .into()),
+            Self::NoOp if !fetches => Err(Cause::Accumulate(
+                "MPI_NO_OP is for MPI_Get_accumulate and MPI_Fetch_and_op, which read",
+            )
+            .into()),
+            Self::NoOp | Self::Replace => Ok(()),
+            _ if self.takes(basic) => Ok(()),
+            _ => Err(self.undefined(&Datatype::Basic(basic))),
+        }
     }
 
     /// Returns true if a predefined operator is defined for `basic`. Source: MPI 5.0, 6.9.2, and as
     /// an extension: `MPI_CHAR` is an integer, and logical operators take `MPI_AINT`, `MPI_COUNT`
     /// and `MPI_OFFSET`.
+    #[inline]
     fn takes(&self, basic: Basic) -> bool {
         use Family::{
             Byte, Character, Complex, Floating, FortranInteger, Integer, Logical, MultiLanguage,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::desk::{Desk, Landing, Left, Out, Queued, Visitor};
-use super::record::{ANSWERS, ASKS, Answer, HEADER, NO_BODY, Reader, Record};
+use super::record::{ANSWERS, ASKS, Answer, CLASSES, HEADER, NO_BODY, Reader, Record};
 use crate::data::{Area, Buffer};
 use crate::engine::{Effects, Handler, Head};
 use crate::error::{Cause, Class};
@@ -173,10 +173,11 @@ impl Desk {
             let line = &mut self.lines[rank as usize];
             match reader.answer()? {
                 Answer::Done(id) => line.answered = line.answered.max(id),
-                Answer::Failed(id, why) => {
+                Answer::Failed(id, class, why) => {
+                    let class = CLASSES.get(usize::from(class)).copied();
                     line.answered = line.answered.max(id);
                     line.error
-                        .get_or_insert_with(|| wrong(Class::RmaRange, why));
+                        .get_or_insert_with(|| wrong(class.unwrap_or(Class::Other), why));
                 }
                 Answer::Data(id, data) => {
                     if let Some(reply) = self.replies.get(&id) {

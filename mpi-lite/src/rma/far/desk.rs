@@ -123,7 +123,7 @@ pub(super) struct Visitor {
     pub(super) is_waiting: bool,
     pub(super) is_granted: bool,
     /// What could not be done since its last question.
-    pub(super) error: Option<String>,
+    pub(super) error: Option<Error>,
     /// Answers that were not sent.
     pub(super) answers: Vec<u8>,
 }

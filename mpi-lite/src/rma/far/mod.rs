@@ -135,11 +135,11 @@ impl Far {
 
     fn operations_at(&self, rank: u32, line: &Line) -> String {
         let title = &self.title;
-        match (line.locked, line.holder) {
-            (Locked::Told, Some(holder)) => {
-                format!("the lock of rank {rank} of {title}, which rank {holder} had")
+        match line.holder {
+            Some(holder) => {
+                format!("the lock of rank {rank} of {title}, which rank {holder} had or has")
             }
-            _ => format!("operations on rank {rank} of {title}"),
+            None => format!("operations on rank {rank} of {title}"),
         }
     }
 
@@ -219,7 +219,12 @@ impl Far {
             ranks.iter().for_each(|&rank| desk.unlock(rank, out));
             Ok(())
         })?;
-        self.wait_over(ranks)
+        let unlocked = self.wait_over(ranks);
+        let desk = &mut *self.desk.lock();
+        ranks
+            .iter()
+            .for_each(|&rank| desk.lines[rank as usize].holder = None);
+        unlocked
     }
 
     /// Tells these ranks that they may access the memory of this process.

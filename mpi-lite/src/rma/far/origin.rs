@@ -105,6 +105,7 @@ impl Desk {
         place.word(target.count);
         let (peer, before) = (self.peer(rank), place.len());
         self.types.write(&target.datatype, peer, &mut place);
+        let is_copied = place.len() - before > FORM_MOST || sending.data.len() <= INLINE_MOST;
         if place.len() - before > FORM_MOST {
             self.types.forget(peer);
             self.operate_in_pieces(&sending, (target, at), out);
@@ -122,7 +123,7 @@ impl Desk {
         match (sending.request, awaits_data) {
             // The program waits for it.
             (Some(_), true) => self.send(rank, None, out),
-            (Some(request), false) if sending.data.len() <= INLINE_MOST => {
+            (Some(request), false) if is_copied => {
                 out.finished.push((request, None));
             }
             _ => {}

@@ -7,6 +7,7 @@
 
 use crate::data::{Basic, Datatype, Known, Op};
 use crate::engine::HEAD_MOST;
+use crate::error::Class;
 use crate::rma::epochs::LockKind;
 
 /// The first byte of a head: operations on the target's memory, in their order.
@@ -67,6 +68,9 @@ const OPS: [Op; 14] = [
     Op::NoOp,
 ];
 
+/// The classes of errors that a target tells, by their number on the wire.
+pub(super) const CLASSES: [Class; 4] = [Class::RmaRange, Class::Type, Class::NoMem, Class::Other];
+
 /// Elements at the target.
 #[derive(Clone, Debug)]
 pub(super) struct Elements {
@@ -99,8 +103,8 @@ pub(super) enum Record<'a> {
 pub(super) enum Answer<'a> {
     /// All before the question of this number is done.
     Done(u64),
-    /// The same, and some of it was not done: why.
-    Failed(u64, &'a str),
+    /// The same, and some of it was not done: the class of the error by its number, and why.
+    Failed(u64, u8, &'a str),
     Data(u32, &'a [u8]),
     /// So many bytes are the body.
     DataBody(u32),
@@ -177,10 +181,11 @@ pub(super) trait Write {
         self.data(data);
     }
 
-    fn done(&mut self, id: u64, error: Option<&str>) {
+    fn done(&mut self, id: u64, error: Option<(u8, &str)>) {
         self.byte(if error.is_some() { FAILED } else { DONE });
         self.word(id);
-        if let Some(error) = error {
+        if let Some((class, error)) = error {
+            self.byte(class);
             self.data(error.as_bytes());
         }
     }
@@ -315,8 +320,8 @@ impl<'a> Reader<'a> {
         Some(match self.byte()? {
             DONE => Answer::Done(self.word()?),
             FAILED => {
-                let id = self.word()?;
-                Answer::Failed(id, core::str::from_utf8(self.data()?).ok()?)
+                let (id, class) = (self.word()?, self.byte()?);
+                Answer::Failed(id, class, core::str::from_utf8(self.data()?).ok()?)
             }
             DATA => Answer::Data(self.number()?, self.data()?),
             DATA_BODY => Answer::DataBody(self.number()?),

@@ -1,9 +1,9 @@
 //! What other processes do with the memory of this one.
 
 use super::desk::{Desk, Out, Queued};
-use super::record::{Elements, INLINE_MOST, NO_REPLY, Reader, Record, Write as _};
+use super::record::{CLASSES, Elements, INLINE_MOST, NO_REPLY, Reader, Record, Write as _};
 use crate::data::{Area, Basic, Buffer, Op};
-use crate::error::{Cause, Class, Result};
+use crate::error::{Cause, Class, Error, Result};
 use crate::rma::attached::not_attached;
 use crate::rma::combine;
 use crate::rma::epochs::LockKind;
@@ -11,6 +11,12 @@ use crate::rma::errors::wrong;
 
 /// Bytes of an answer beside its data.
 const FIELDS: usize = 16;
+
+/// The class of an error by its number on the wire.
+fn number_of(error: &Error) -> u8 {
+    let number = CLASSES.iter().position(|class| *class == error.class());
+    number.unwrap_or(CLASSES.len() - 1) as u8
+}
 
 /// What is carried out.
 impl Desk {
@@ -77,8 +83,10 @@ impl Desk {
             }
             Record::Ask(id) => {
                 let error = visitor.error.take();
-                let len = FIELDS + error.as_ref().map_or(0, String::len);
-                self.answers(rank, len, out).done(id, error.as_deref());
+                let told = error.map(|error| (number_of(&error), error.to_string()));
+                let told = told.as_ref().map(|(class, text)| (*class, &**text));
+                let len = FIELDS + told.map_or(0, |(_, text)| text.len());
+                self.answers(rank, len, out).done(id, told);
                 Ok(())
             }
             Record::Complete => {
@@ -109,7 +117,7 @@ impl Desk {
         };
         if let Err(error) = done {
             let first = &mut self.visitors[rank as usize].error;
-            first.get_or_insert_with(|| error.to_string());
+            first.get_or_insert(error);
         }
         true
     }
