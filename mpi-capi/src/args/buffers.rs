@@ -287,7 +287,7 @@ macro_rules! collective_buffers {
             /// `count` elements here, if they are one run of bytes of a predefined datatype.
             #[inline(always)]
             pub fn run(self, count: Count, datatype: &Datatype) -> Option<(Basic, Span)> {
-                let (basic, len) = datatype.supported()?.run_of(count.get())?;
+                let (basic, len) = datatype.run_of(count.get())?;
                 let address = self.address();
                 // One of MPI's constants is no address.
                 let is_memory = address.addr() > abi::MPI_IN_PLACE && len > 0;

@@ -178,7 +178,7 @@ impl TargetPlace<'_> {
     /// datatype.
     #[inline(always)]
     fn run(&self, len: usize) -> Option<(data::Basic, RunAt)> {
-        let (basic, bytes) = self.datatype.supported()?.run_of(self.count.get())?;
+        let (basic, bytes) = self.datatype.run_of(self.count.get())?;
         let at = (self.rank.0.cast_unsigned(), self.displacement.0);
         (bytes == len).then_some((basic, at))
     }

@@ -169,6 +169,15 @@ impl Datatype {
         })
     }
 
+    /// The predefined datatype without padding that it is, and the bytes of `count` elements.
+    #[inline(always)]
+    pub fn run_of(&self, count: u64) -> Option<(Basic, usize)> {
+        match self.supported()? {
+            data::Datatype::Basic(basic) => Some((*basic, basic.run_of(count)?)),
+            data::Datatype::Derived(_) => None,
+        }
+    }
+
     /// What it is, if the library supports it.
     #[inline(always)]
     pub fn supported(&self) -> Option<&data::Datatype> {

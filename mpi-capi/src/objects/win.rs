@@ -165,7 +165,7 @@ pub fn of_context(context: Context) -> Option<Handle> {
 const QUICK: usize = 64;
 
 /// The windows by the places of their handles, the first ones, unless several threads may call at
-/// once. A lookup in the registry takes a lock and counts a reference, which alone would take longer
+/// once. A lookup in the registry takes a lock and counts a reference: that alone would take longer
 /// than a put into shared memory.
 static AT_HAND: [AtomicPtr<WinObject>; QUICK] =
     [const { AtomicPtr::new(core::ptr::null_mut()) }; QUICK];

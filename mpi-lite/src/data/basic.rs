@@ -281,6 +281,15 @@ impl Basic {
         ROWS[self as usize].2
     }
 
+    /// The bytes of `count` elements, if they have no padding.
+    #[inline(always)]
+    #[must_use]
+    pub fn run_of(self, count: u64) -> Option<usize> {
+        let bytes = self.size().checked_mul(count)?;
+        let bytes = usize::try_from(bytes).ok()?;
+        self.has_no_gaps().then_some(bytes)
+    }
+
     /// Returns true if it is an integer of so many bytes, which sums may be made of.
     #[inline]
     pub(crate) fn is_integer(self, bytes: u64) -> bool {

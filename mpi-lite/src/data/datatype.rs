@@ -294,19 +294,6 @@ impl Datatype {
         matches!(self, Self::Basic(basic) if basic.has_no_gaps())
     }
 
-    /// The predefined datatype without padding that it is, and the bytes of `count` elements.
-    #[inline(always)]
-    #[must_use]
-    pub fn run_of(&self, count: u64) -> Option<(Basic, usize)> {
-        match self {
-            Self::Basic(basic) if basic.has_no_gaps() => {
-                let bytes = basic.size().checked_mul(count)?;
-                Some((*basic, usize::try_from(bytes).ok()?))
-            }
-            _ => None,
-        }
-    }
-
     /// The one predefined datatype of which all its data consists; what an operator works on.
     #[must_use]
     pub fn reduction_base(&self) -> Option<Basic> {

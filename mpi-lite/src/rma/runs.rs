@@ -7,38 +7,39 @@ use super::epochs::Admission;
 use super::means::Means;
 use super::near::Near;
 use super::operation::is_comparable;
-use super::window::Window;
+use super::window::{Inner, Window};
 use crate::data::{Basic, Op};
 use crate::memory::Span;
 
 /// A target: a rank, and a displacement in its units.
 pub type RunAt = (u32, i64);
 
-impl Window {
+impl Inner {
     /// The memory of a target, if it is mapped here and may be accessed now.
     #[inline(always)]
     fn run_at(&self, (rank, displacement): RunAt, len: usize) -> Option<(&Near, Span)> {
-        let inner = &*self.inner;
-        let Means::Near(near) = &inner.means else {
+        let Means::Near(near) = &self.means else {
             return None;
         };
-        let extent = inner.extents.get(rank as usize)?;
+        let extent = self.extents.get(rank as usize)?;
         let displacement = u64::try_from(displacement).ok()?;
         let at = displacement.checked_mul(extent.unit.into())?;
         let is_within = at.checked_add(len as u64)? <= extent.size;
-        let is_open = matches!(inner.epochs.admit(rank), Ok(Admission::Open));
+        let is_open = matches!(self.epochs.admit(rank), Ok(Admission::Open));
         if !is_within || !is_open {
             return None;
         }
         let place = near.mapped(rank)?.at(at.cast_signed(), len);
         Some((near, place))
     }
+}
 
+impl Window {
     /// Puts bytes at once. Returns false if nothing was done.
     #[inline(always)]
     #[must_use]
     pub fn put_run(&self, from: Span, at: RunAt) -> bool {
-        let Some((near, place)) = self.run_at(at, from.len()) else {
+        let Some((near, place)) = self.inner.run_at(at, from.len()) else {
             return false;
         };
         near.note_write();
@@ -50,7 +51,7 @@ impl Window {
     #[inline(always)]
     #[must_use]
     pub fn get_run(&self, to: Span, at: RunAt) -> bool {
-        let Some((_, place)) = self.run_at(at, to.len()) else {
+        let Some((_, place)) = self.inner.run_at(at, to.len()) else {
             return false;
         };
         to.copy_short(place);
@@ -70,7 +71,7 @@ impl Window {
         if op.check_accumulate(base, old.is_some()).is_err() {
             return false;
         }
-        let Some((near, place)) = self.run_at(at, incoming.len()) else {
+        let Some((near, place)) = self.inner.run_at(at, incoming.len()) else {
             return false;
         };
         let Some(_held) = near.try_hold(at.0) else {
@@ -88,7 +89,7 @@ impl Window {
         if !is_comparable(base) {
             return false;
         }
-        let Some((near, place)) = self.run_at(at, origin.len()) else {
+        let Some((near, place)) = self.inner.run_at(at, origin.len()) else {
             return false;
         };
         let Some(_held) = near.try_hold(at.0) else {
