@@ -97,7 +97,7 @@ pub fn unit(disp_unit: Unit) -> Result<u32> {
 /// Memory that the library is to find for a window.
 ///
 /// # Errors
-/// As [`bytes`] and [`unit`].
+/// As [`bytes`] and [`unit()`].
 pub fn extent(size: Aint, disp_unit: Unit) -> Result<Extent> {
     let (size, unit) = (bytes(size)?, unit(disp_unit)?);
     Ok(Extent { size, unit })
