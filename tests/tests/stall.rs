@@ -541,6 +541,21 @@ fn missing_in_collectives() -> Vec<Deadlock> {
         .line(&["ranks 0-1: MPI_File_write_at_all(file /dev/null)"])
         .over_ssh_too(),
         Deadlock::new(
+            "missing_in_fence",
+            3,
+            "rank 2 waits in MPI_Recv for rank 0, tag 1; ranks 0-1 wait in \
+             MPI_Win_fence on \"window table\" for rank 2: they wait for each other",
+        )
+        .line(&["ranks 0-1: MPI_Win_fence(window table)"]),
+        Deadlock::new(
+            "lock_that_is_held",
+            2,
+            "no reason found: see the lines above",
+        )
+        .line(&["of rank 0 of window \"table\"", "rank 0 ha"]),
+        Deadlock::new("missing_post", 2, "no reason found: see the lines above")
+            .line(&["  waits for the post (MPI_Win_post) of rank 1 of window \"table\""]),
+        Deadlock::new(
             "missing_in_gather",
             3,
             "rank 2 waits in MPI_Recv for rank 0, tag 1; \

@@ -262,6 +262,20 @@ pub fn start(
     Ok(request::handle_of(request))
 }
 
+/// Checks that an element is of a predefined datatype.
+///
+/// # Errors
+/// `MPI_ERR_TYPE`.
+pub fn check_predefined(datatype: &Datatype) -> Result<()> {
+    match datatype.lite()? {
+        data::Datatype::Basic(_) => Ok(()),
+        data::Datatype::Derived(_) => {
+            let why = "the datatype must be a predefined one";
+            Err(Error::new(abi::MPI_ERR_TYPE, why))
+        }
+    }
+}
+
 /// What an operation that returns the old value gives: nothing with `MPI_NO_OP`, of which the
 /// origin's address, count and datatype are not looked at. Source: MPI 5.0, 12.3.4.
 ///

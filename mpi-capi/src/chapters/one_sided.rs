@@ -75,6 +75,7 @@ mpi! {
             return Ok(());
         }
         windows::perform(&win, &place, || {
+            windows::check_predefined(&datatype)?;
             let origin = given(origin_addr, Count(1), &datatype, &op)?;
             let result = result_addr.all(Count(1), &datatype)?;
             Ok(WindowAction::GetAccumulate { origin, result, op: op.lite })
@@ -285,8 +286,9 @@ mpi! {
 
     /// Frees a window, after its attributes. Collective. MPI 5.0, 12.2.5.
     fn MPI_Win_free(win: InOut<Win>) {
-        win.value.get()?.free()?;
-        win.set(abi::MPI_WIN_NULL)
+        let ended = win.value.get()?.free()?;
+        win.set(abi::MPI_WIN_NULL)?;
+        ended
     }
 
     /// The processes of a window. MPI 5.0, 12.2.6.

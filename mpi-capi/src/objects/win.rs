@@ -106,19 +106,23 @@ impl WinObject {
         self.is_gone.load(Ordering::Relaxed)
     }
 
-    /// Frees the window for all its processes, after the attributes. If that fails, it stays.
+    /// Frees the window for all its processes, after the attributes. Returns how its last
+    /// operations ended.
     ///
     /// # Errors
-    /// What a delete function returns; `MPI_ERR_RMA_SYNC`: an epoch is open.
-    pub fn free(&self) -> Result<()> {
+    /// The window stays: what a delete function returns; `MPI_ERR_RMA_SYNC`: an epoch is open.
+    pub fn free(&self) -> Result<Result<()>> {
         let lite = self.lite()?;
         lite.check_free()?;
         self.attributes.delete_all(self.handle())?;
-        lite.clone().free()?;
+        let ended = lite.clone().free();
         self.is_gone.store(true, Ordering::Relaxed);
         self.take_from_hand();
-        registry::remove::<Arc<Self>>(self.handle()).ok();
-        Ok(())
+        if ended.is_ok() {
+            // Otherwise its error handler is still to be found.
+            registry::remove::<Arc<Self>>(self.handle()).ok();
+        }
+        Ok(ended.map_err(Into::into))
     }
 
     /// The value of one of MPI's own attributes, if `key` is one. Source: MPI 5.0, 12.2.6.
@@ -144,7 +148,7 @@ impl WinObject {
         let name = self.name.try_lock()?;
         let name = match name.is_empty() {
             true => format!("window {}", context.0),
-            false => format!("window \"{}\"", String::from_utf8_lossy(&name)),
+            false => format!("window {}", String::from_utf8_lossy(&name)),
         };
         Some((context, name))
     }

@@ -1,12 +1,14 @@
 //! What memory a process has attached to a dynamic window. Source: MPI 5.0, 12.2.4.
 
+use core::ops::Range;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::errors::wrong;
 use super::operation::Target;
+use crate::data::{Datatype, each_run_of};
 use crate::error::{Class, Error, Result};
-use crate::memory::Span;
+use crate::memory::{Origin, Span};
 
 /// What is attached, by address. Regions do not overlap.
 #[derive(Debug, Default)]
@@ -28,9 +30,10 @@ impl Attached {
         (reached >= end).then_some((*span, (address - first).cast_signed()))
     }
 
-    /// Takes the region at this address away. Returns false if there is none.
-    pub(super) fn detach(&mut self, address: u64) -> bool {
-        self.0.remove(&address).is_some()
+    /// Takes the region at this address away, and returns its addresses.
+    pub(super) fn detach(&mut self, address: u64) -> Option<Range<u64>> {
+        let span = self.0.remove(&address)?;
+        Some(address..address + span.len() as u64)
     }
 
     /// Checks that the data of a target lies in one region.
@@ -38,12 +41,35 @@ impl Attached {
     /// # Errors
     /// `RmaRange`, `Count`.
     pub(super) fn check(&self, target: &Target) -> Result<()> {
-        let (first, len) = target.datatype.occupied(target.count)?;
-        let start = target.displacement.wrapping_add(first).cast_unsigned();
-        match len == 0 || self.find(start, len as u64).is_some() {
-            true => Ok(()),
-            false => Err(not_attached(len, start)),
+        self.place((target.displacement, target.count), &target.datatype)
+            .map(drop)
+    }
+
+    /// Where elements lie whose displacement 0 is an address.
+    ///
+    /// # Errors
+    /// As [`Attached::check`].
+    pub(super) fn place(&self, (at, count): (i64, u64), datatype: &Datatype) -> Result<Origin> {
+        let (first, len) = datatype.occupied(count)?;
+        let start = at.wrapping_add(first).cast_unsigned();
+        if len == 0 {
+            return Ok(Span::EMPTY.origin(0));
         }
+        let whole = self.find(start, len as u64);
+        let found = whole.map(|(span, within)| (span, within - first));
+        // What lies in gaps need not be attached.
+        let found = found.or_else(|| {
+            let mut first = None;
+            let all = each_run_of(datatype, count, |place, bytes| {
+                let address = at.wrapping_add(place).cast_unsigned();
+                let run = self.find(address, bytes);
+                first = first.or(run.map(|(span, within)| (span, within - place)));
+                run.is_some()
+            });
+            first.filter(|_| all)
+        });
+        let (span, to_zero) = found.ok_or_else(|| not_attached(len, start))?;
+        Ok(span.origin(0).moved(to_zero))
     }
 
     pub(super) fn attach(&mut self, memory: Span) -> Result<()> {

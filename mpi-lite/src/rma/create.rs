@@ -7,6 +7,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::attached::{Attached, SharedAttached};
+use super::created::Created;
 use super::epochs::Epochs;
 use super::errors::wrong;
 use super::extent::{Extent, Flavor};
@@ -21,7 +22,7 @@ use crate::coll::{BarrierOf, Told};
 use crate::comm::{Communicator, Operation};
 use crate::error::{Cause, Class, Result};
 use crate::memory::Span;
-use crate::node::Node;
+use crate::node::{Arena, Node};
 
 /// The barrier of a fence.
 pub(super) const FENCE: BarrierOf = BarrierOf(Operation::WinFence);
@@ -241,14 +242,24 @@ impl Making {
         Ok(Memory::parts(&Arc::new(arena), (0, me), &parts))
     }
 
+    /// Memory that all processes map.
+    fn arena(&self, node: &Node, bytes: u64) -> Result<Arc<Arena>> {
+        // Nobody waits for what the first process cannot make.
+        let can_make = match self.communicator.rank() {
+            0 => memory::make_arena(bytes).map(drop),
+            _ => Ok(()),
+        };
+        self.all_succeed(can_make)?;
+        self.all_succeed(memory::arena_near(&self.communicator, node, bytes))
+    }
+
     /// A window whose memory is mapped by all processes.
     fn finish_mapped(self, node: &Arc<Node>) -> Result<Window> {
         let me = self.communicator.rank();
         let is_apart = memory::is_apart(self.flavor, self.hints.is_noncontiguous);
         let (parts, bytes) = memory::parts_of(&self.extents, is_apart)?;
         let first = memory::whole_pages(near::bytes_of(self.extents.len()));
-        let arena = memory::arena_near(&self.communicator, node, first.saturating_add(bytes));
-        let arena = self.all_succeed(arena)?;
+        let arena = self.arena(node, first.saturating_add(bytes))?;
         let memory = Memory::parts(&arena, (first, me), &parts);
         let places = memory.mapped.iter().flatten();
         let places = places.map(|span| RankMemory::here(*span)).collect();
@@ -259,10 +270,17 @@ impl Making {
     /// A window of memory that the system copies from process to process.
     fn finish_near(self, node: &Arc<Node>, own: Memory, places: Vec<RankMemory>) -> Result<Window> {
         let bytes = near::bytes_of(self.extents.len());
-        let arena = memory::arena_near(&self.communicator, node, bytes);
-        let arena = self.all_succeed(arena)?;
-        let way = Near::new(&self.communicator, node, arena, places, &self.title);
-        Ok(self.finish(own, Means::Near(way), Arc::default()))
+        let arena = self.arena(node, bytes)?;
+        let near = Near::new(&self.communicator, node, arena, places, &self.title);
+        let far = Far::new(
+            &self.communicator,
+            (own.own, false),
+            (None, Some(near.control())),
+            &self.title,
+        );
+        self.all_agree(true)?;
+        let means = Means::Created(Created::new(near, far));
+        Ok(self.finish(own, means, Arc::default()))
     }
 
     /// A window whose operations are messages. All have opened its port when this returns.
@@ -272,7 +290,7 @@ impl Making {
         let way = Far::new(
             &self.communicator,
             (own.own, self.flavor == Flavor::Shared),
-            is_dynamic.then(|| Arc::clone(&attached)),
+            (is_dynamic.then(|| Arc::clone(&attached)), None),
             &self.title,
         );
         self.all_agree(true)?;

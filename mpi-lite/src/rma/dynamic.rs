@@ -30,14 +30,14 @@ impl Window {
     /// Source: MPI 5.0, 12.2.4.
     pub fn detach(&self, address: u64) -> Result<()> {
         self.check_dynamic("MPI_Win_detach")?;
-        if !self.inner.attached.lock().detach(address) {
+        let Some(memory) = self.inner.attached.lock().detach(address) else {
             let why = format!("no memory was attached at {address:#x}");
             return Err(wrong(Class::RmaAttach, why));
-        }
+        };
         // A link may still read it for an answer that another process has.
         match &self.inner.means {
-            Means::Far(far) => far.end_answers(),
-            Means::Near(_) => {}
+            Means::Far(far) => far.end_answers(&memory),
+            Means::Near(_) | Means::Created(_) => {}
         }
         Ok(())
     }

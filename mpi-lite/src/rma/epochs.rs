@@ -54,6 +54,8 @@ const NOTHING: u8 = 0;
 /// A fence: an epoch begins with the first operation.
 const FENCED: u8 = 1;
 const LOCKED_ALL: u8 = 2;
+/// An access epoch for a group.
+const STARTED_SOME: u8 = 3;
 
 /// What a target is ready for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +75,8 @@ pub(super) struct Epochs {
     /// An operation has begun since the last fence.
     has_begun: AtomicBool,
     groups: Mutex<Groups>,
+    /// Held by the thread that waits for a post.
+    awaits: Mutex<()>,
 }
 
 /// The groups of the epochs of general active target synchronisation: ranks of the window.
@@ -91,6 +95,7 @@ impl Epochs {
             targets: (0..size).map(|_| AtomicU8::new(CLOSED)).collect(),
             has_begun: AtomicBool::new(false),
             groups: Mutex::default(),
+            awaits: Mutex::default(),
         }
     }
 
@@ -197,14 +202,15 @@ impl Epochs {
                  MPI_Win_unlock first"
             )));
         }
-        self.check_others("MPI_Win_lock")?;
-        // A fence after which nothing was done has begun no epoch.
-        self.fence(false);
-        Ok(())
+        self.check_others("MPI_Win_lock")
     }
 
     #[inline]
     pub(super) fn note_lock(&self, rank: u32, kind: LockKind) {
+        if self.all() == FENCED {
+            // A fence after which nothing was done has begun no epoch.
+            self.fence(false);
+        }
         self.targets[rank as usize].store(kind as u8, Relaxed);
     }
 
@@ -218,14 +224,22 @@ impl Epochs {
         self.for_all.store(open, Relaxed);
     }
 
-    /// A target has posted.
-    pub(super) fn note_posted(&self, rank: u32) {
-        self.targets[rank as usize].store(POSTED, Relaxed);
+    /// Waits by `wait` until a target has posted, unless it has: one thread for all.
+    ///
+    /// # Errors
+    /// Those of `wait`.
+    pub(super) fn await_post(&self, rank: u32, wait: impl FnOnce() -> Result<()>) -> Result<()> {
+        let _one = self.awaits.lock();
+        if self.awaits_post(rank) {
+            wait()?;
+            self.targets[rank as usize].store(POSTED, Relaxed);
+        }
+        Ok(())
     }
 
     /// Begins an access epoch for these ranks.
     pub(super) fn begin_access(&self, ranks: Vec<u32>) {
-        self.fence(false);
+        self.for_all.store(STARTED_SOME, Relaxed);
         for rank in &ranks {
             self.targets[*rank as usize].store(STARTED, Relaxed);
         }
@@ -244,13 +258,14 @@ impl Epochs {
 
     /// Ends the access epoch.
     pub(super) fn end_access(&self) {
+        self.for_all.store(NOTHING, Relaxed);
         for rank in self.groups.lock().started.take().unwrap_or_default() {
             self.targets[rank as usize].store(CLOSED, Relaxed);
         }
     }
 
     /// Returns true if the target of an access epoch has to post.
-    pub(super) fn awaits_post(&self, rank: u32) -> bool {
+    fn awaits_post(&self, rank: u32) -> bool {
         self.at(rank) == STARTED
     }
 

@@ -11,6 +11,7 @@
 mod attached;
 mod combine;
 mod create;
+mod created;
 mod dynamic;
 mod epochs;
 mod errors;

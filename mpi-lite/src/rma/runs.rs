@@ -4,7 +4,6 @@
 
 use super::combine::{combine_runs, swap_runs};
 use super::epochs::Admission;
-use super::means::Means;
 use super::near::Near;
 use super::operation::is_comparable;
 use super::window::{Inner, Window};
@@ -18,9 +17,7 @@ impl Inner {
     /// The memory of a target, if it is mapped here and may be accessed now.
     #[inline(always)]
     fn run_at(&self, (rank, displacement): RunAt, len: usize) -> Option<(&Near, Span)> {
-        let Means::Near(near) = &self.means else {
-            return None;
-        };
+        let near = self.means.near()?;
         let extent = self.extents.get(rank as usize)?;
         let displacement = u64::try_from(displacement).ok()?;
         let at = displacement.checked_mul(extent.unit.into())?;
@@ -39,10 +36,9 @@ impl Window {
     #[inline(always)]
     #[must_use]
     pub fn put_run(&self, from: Span, at: RunAt) -> bool {
-        let Some((near, place)) = self.inner.run_at(at, from.len()) else {
+        let Some((_, place)) = self.inner.run_at(at, from.len()) else {
             return false;
         };
-        near.note_write();
         place.copy_short(from);
         true
     }
@@ -77,7 +73,6 @@ impl Window {
         let Some(_held) = near.try_hold(at.0) else {
             return false;
         };
-        near.note_write();
         combine_runs((op, base), incoming, place, old)
     }
 
@@ -95,7 +90,6 @@ impl Window {
         let Some(_held) = near.try_hold(at.0) else {
             return false;
         };
-        near.note_write();
         swap_runs([origin, compare, old], place)
     }
 }

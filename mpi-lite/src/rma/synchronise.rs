@@ -5,7 +5,7 @@ use core::sync::atomic::Ordering::SeqCst;
 use super::create::{FENCE, FREE};
 use super::epochs::LockKind;
 use super::errors::{out_of_turn, wrong};
-use super::means::Means;
+use super::extent::Flavor;
 use super::window::{Inner, Window};
 use crate::comm::Group;
 use crate::error::{Class, Result};
@@ -69,19 +69,21 @@ impl Window {
         Ok(())
     }
 
-    /// Begins an access epoch for the processes of `group`. Waits for nobody: an operation waits
-    /// for the post of its target.
+    /// Begins an access epoch for the processes of `group`. An operation waits for the post of its
+    /// target. In a shared window this call waits for all: the program may load and store.
     ///
     /// # Errors
     /// `RmaSync`: another epoch is open. `Group`.
     ///
     /// Source: MPI 5.0, 12.5.2.
-    pub fn start(&self, group: &Group, _: Assertions) -> Result<()> {
+    pub fn start(&self, group: &Group, assertions: Assertions) -> Result<()> {
         let inner = &*self.inner;
         let ranks = inner.ranks_of(group)?;
         inner.epochs.check_closed("MPI_Win_start")?;
-        inner.epochs.begin_access(ranks);
-        Ok(())
+        inner.epochs.begin_access(ranks.clone());
+        let is_shared = inner.flavor == Flavor::Shared && !assertions.no_check;
+        let mut awaited = ranks.into_iter().filter(|_| is_shared);
+        awaited.try_for_each(|rank| inner.await_post(rank))
     }
 
     /// Ends the access epoch: all its operations are over at this process.
@@ -94,9 +96,7 @@ impl Window {
         let inner = &*self.inner;
         let ranks = inner.epochs.started()?;
         for &rank in &ranks {
-            if inner.epochs.awaits_post(rank) {
-                inner.await_post(rank)?;
-            }
+            inner.await_post(rank)?;
         }
         let completed = inner.means.complete(&ranks);
         inner.epochs.end_access();
@@ -146,8 +146,8 @@ impl Window {
     pub fn lock(&self, kind: LockKind, rank: u32, assertions: Assertions) -> Result<()> {
         let inner = &*self.inner;
         inner.check_rank(rank)?;
-        inner.epochs.check_unlocked(rank)?;
         inner.check_locks()?;
+        inner.epochs.check_unlocked(rank)?;
         let _ = assertions;
         inner.means.lock(rank, kind)?;
         inner.epochs.note_lock(rank, kind);
@@ -353,9 +353,7 @@ impl Window {
         let inner = &*self.inner;
         let flushed = inner.means.flush(inner.ranks());
         let ended = inner.communicator.run(&FREE);
-        if let Means::Far(far) = &inner.means {
-            far.end();
-        }
+        inner.means.end();
         flushed.and(ended)
     }
 }

@@ -115,9 +115,7 @@ impl Inner {
     /// Waits until a target of the access epoch has posted.
     #[cold]
     pub(super) fn await_post(&self, rank: u32) -> Result<()> {
-        self.means.await_post(rank)?;
-        self.epochs.note_posted(rank);
-        Ok(())
+        self.epochs.await_post(rank, || self.means.await_post(rank))
     }
 }
 
@@ -137,6 +135,9 @@ impl Window {
         let access = action.check(target)?;
         match &inner.means {
             Means::Near(near) => near.perform((action, access), target, inner.locate(target)?),
+            Means::Created(created) => {
+                created.perform((action, access), target, inner.locate(target)?)
+            }
             Means::Far(far) => {
                 let at = inner.locate_far(target)?;
                 far.perform((action, access), target, at, None)
@@ -160,6 +161,10 @@ impl Window {
         match &inner.means {
             Means::Near(near) => {
                 near.perform((action, access), target, inner.locate(target)?)?;
+                Ok(engine.with(|lane| lane.finished_operation(context)))
+            }
+            Means::Created(created) => {
+                created.perform_alone((action, access), target, inner.locate(target)?)?;
                 Ok(engine.with(|lane| lane.finished_operation(context)))
             }
             Means::Far(far) => {

@@ -2,6 +2,7 @@
  * rank whose function returns goes into MPI_Finalize. */
 #define _XOPEN_SOURCE 700
 #include "hang.h"
+#include "windows.h"
 
 /* Receives without a send. */
 
@@ -538,7 +539,8 @@ static const struct {
     NAMED(issend), NAMED(partitioned_and_recv), NAMED(send_and_partitioned),
     NAMED(partitions_not_ready), NAMED(missing_in_barrier), NAMED(missing_in_allreduce),
     NAMED(missing_in_split), NAMED(missing_in_dup), NAMED(missing_in_ibarrier),
-    NAMED(missing_in_gather), NAMED(missing_in_write_all), NAMED(bcast_and_ibcast),
+    NAMED(missing_in_gather), NAMED(missing_in_write_all), NAMED(missing_in_fence),
+    NAMED(lock_that_is_held), NAMED(missing_post), NAMED(bcast_and_ibcast),
     NAMED(barrier_and_ibarrier),
     NAMED(ibarrier_twice), NAMED(wrong_root), NAMED(gather_and_scatter), NAMED(other_order),
     NAMED(finalize_and_barrier), NAMED(finalize_and_receive), NAMED(chain_to_finalize),

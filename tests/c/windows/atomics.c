@@ -141,6 +141,28 @@ static void pairs(int kind)
     free_window(kind, base, &win);
 }
 
+/* All at once, as often as they can. */
+static void crowd(MPI_Win win)
+{
+    enum { TIMES = 20000 };
+    static const long one = 1;
+    long value, old;
+    int i;
+
+    OK(MPI_Win_lock_all(0, win));
+    for (i = 0; i < TIMES; i++) {
+        OK(MPI_Accumulate(&one, 1, MPI_LONG, 0, 7, 1, MPI_LONG, MPI_SUM, win));
+        OK(MPI_Fetch_and_op(&one, &old, MPI_LONG, 0, 7, MPI_SUM, win));
+    }
+    OK(MPI_Win_unlock_all(win));
+    MPI_Barrier(MPI_COMM_WORLD);
+    OK(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win));
+    OK(MPI_Get(&value, 1, MPI_LONG, 0, 7, 1, MPI_LONG, win));
+    OK(MPI_Win_unlock(0, win));
+    CHECK_INT(value, (long)size * TIMES * 2);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 int main(int argc, char **argv)
 {
     int kind;
@@ -156,6 +178,7 @@ int main(int argc, char **argv)
         counter_of_fetch_and_op(win, base);
         counter_of_compare_and_swap(win);
         order(win);
+        crowd(win);
         free_window(kind, base, &win);
         sums(kind);
         pairs(kind);

@@ -61,6 +61,13 @@ impl Traffic {
         self.parts.requests.open(Some(context), Area::EMPTY)
     }
 
+    /// Bytes that the body of an operation on a port of this peer may have.
+    #[must_use]
+    pub fn body_limit(&self, to: PeerId) -> u64 {
+        let link = self.parts.peers.link(to);
+        self.links.capabilities(link).body_limit
+    }
+
     /// Opens an operation that is over.
     pub fn finished_operation(&mut self, context: Context) -> Request {
         let request = self.open_operation(context);
@@ -91,11 +98,11 @@ impl Traffic {
         body: Option<Area>,
     ) -> Result<()> {
         assert!(head.len() as u64 <= HEAD_MOST, "the head is too long");
+        let limit = self.body_limit(to);
         let Parts { peers, outbox, .. } = &mut self.parts;
         if peers.is_lost(to) {
             return Err(peers.error(to));
         }
-        let limit = self.links.capabilities(peers.link(to)).body_limit;
         let len = body.as_ref().map_or(0, Area::len);
         if len > limit {
             return Err(Cause::TooLong { len, limit }.into());

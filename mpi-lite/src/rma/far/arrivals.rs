@@ -156,7 +156,7 @@ impl Desk {
                     queued.has_landed = true;
                 }
             }
-            Some(Landing::Reply(id)) => return self.end_reply(id, out),
+            Some(Landing::Reply(id)) => return self.end_reply(id, None, out),
             None => return,
         }
         self.advance(rank, out);
@@ -183,12 +183,17 @@ impl Desk {
                     if let Some(reply) = self.replies.get(&id) {
                         reply.place.write(reply.offset, data);
                     }
-                    self.end_reply(id, out);
+                    self.end_reply(id, None, out);
                 }
                 Answer::DataBody(id) => {
                     let reply = self.replies.get(&id)?;
                     self.landing.insert((rank, number), Landing::Reply(id));
                     return Some(reply.place.clone());
+                }
+                Answer::Refused(id, class, why) => {
+                    let class = CLASSES.get(usize::from(class)).copied();
+                    let error = wrong(class.unwrap_or(Class::Other), why);
+                    self.end_reply(id, Some(error), out);
                 }
                 Answer::Posted => line.posts += 1,
                 Answer::Held(holder) => line.holder = Some(holder),

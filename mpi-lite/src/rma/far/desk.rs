@@ -1,7 +1,9 @@
 //! What a process knows of a window whose operations are messages.
 
+use core::ops::Range;
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use super::locks::Locks;
 use super::record::{ANSWERS, ASKS, HEADER, NO_BODY, RECORDS_MOST};
@@ -13,6 +15,7 @@ use crate::ids::PeerId;
 use crate::memory::Span;
 use crate::rma::attached::SharedAttached;
 use crate::rma::epochs::LockKind;
+use crate::rma::near::Control;
 use crate::rma::title::Title;
 
 /// What a process knows of a window: what it does at others, and what they do here.
@@ -23,6 +26,8 @@ pub(super) struct Desk {
     /// The memory of this process; a dynamic window has what is attached.
     pub(super) memory: Span,
     pub(super) attached: Option<SharedAttached>,
+    /// The lock for what must be atomic, if other processes change the memory by themselves.
+    pub(super) guard: Option<Arc<Control>>,
     /// This process as an origin, by target.
     pub(super) lines: Vec<Line>,
     /// This process as a target, by origin.
@@ -50,6 +55,8 @@ pub(super) enum Locked {
     /// The target is told with the first operation.
     Wanted(LockKind),
     Told,
+    /// The target has granted it.
+    Granted,
 }
 
 /// What this process does at a target.
@@ -103,6 +110,16 @@ impl Line {
     /// Returns true if all operations are over at this process.
     pub(super) fn is_over_here(&self) -> bool {
         self.replies == 0 && self.leaving == 0
+    }
+
+    /// Returns true if no lock has to be waited for.
+    pub(super) fn is_locked(&self) -> bool {
+        matches!(self.locked, Locked::Not | Locked::Granted)
+    }
+
+    /// The target has answered what came after the lock.
+    pub(super) fn note_locked(&mut self) {
+        self.locked = Locked::Granted;
     }
 
     /// Returns true if all operations are over, here and there.
@@ -160,8 +177,8 @@ pub(super) struct Leaving {
 pub(super) enum Left {
     /// The data of an operation of this process.
     Operation(Option<Request>),
-    /// The answer to one of another process.
-    Answer,
+    /// The answer to one of another process; the addresses of its data, if it is one range.
+    Answer(Option<Range<u64>>),
 }
 
 /// What a body is that comes.
@@ -199,7 +216,7 @@ impl Desk {
         group: &Group,
         title: &Title,
         memory: Span,
-        attached: Option<SharedAttached>,
+        (attached, guard): (Option<SharedAttached>, Option<Arc<Control>>),
     ) -> Self {
         let size = group.size() as usize;
         Self {
@@ -207,6 +224,7 @@ impl Desk {
             title: title.clone(),
             memory,
             attached,
+            guard,
             lines: (0..size).map(|_| Line::default()).collect(),
             visitors: (0..size).map(|_| Visitor::default()).collect(),
             locks: Locks::default(),
@@ -279,10 +297,11 @@ impl Desk {
         if answers.is_empty() {
             return;
         }
-        let has_body = body.is_some();
+        let span = body.as_ref().map(Area::span);
         let mail = self.mail(rank, ANSWERS, &answers, body);
-        if has_body {
-            let what = Left::Answer;
+        if let Some(span) = span {
+            let range = |span: Span| span.address()..span.address() + span.len() as u64;
+            let what = Left::Answer(span.map(range));
             self.leaving.insert(mail.number, Leaving { rank, what });
         }
         out.mails.push(mail);
@@ -310,11 +329,11 @@ impl Desk {
     }
 
     /// The data of an operation has come.
-    pub(super) fn end_reply(&mut self, id: u32, out: &mut Out) {
+    pub(super) fn end_reply(&mut self, id: u32, error: Option<Error>, out: &mut Out) {
         if let Some(reply) = self.replies.remove(&id) {
             self.lines[reply.rank as usize].replies -= 1;
             out.finished
-                .extend(reply.request.map(|request| (request, None)));
+                .extend(reply.request.map(|request| (request, error)));
         }
     }
 }

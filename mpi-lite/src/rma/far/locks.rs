@@ -60,6 +60,15 @@ impl Locks {
             self.grant(rank, kind);
             next.push(rank);
         }
+        if !self.shared.is_empty() {
+            // Those that share it now may wait for others that want to.
+            let waiting = core::mem::take(&mut self.queue).into_iter();
+            let (shared, others): (Vec<_>, Vec<_>) =
+                waiting.partition(|(_, kind)| *kind == LockKind::Shared);
+            self.queue = others.into();
+            self.shared.extend(shared.iter().map(|(rank, _)| rank));
+            next.extend(shared.iter().map(|(rank, _)| rank));
+        }
         next
     }
 

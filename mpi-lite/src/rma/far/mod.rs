@@ -17,20 +17,22 @@ mod target;
 #[cfg(all(test, feature = "sim"))]
 mod tests;
 
+use core::ops::Range;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
 use self::arrivals::Service;
-use self::desk::{Desk, Line, Locked, Out};
-use self::record::Write as _;
+use self::desk::{Desk, Left, Line, Locked, Out};
+use self::record::{INLINE_MOST, Write as _};
 use super::attached::SharedAttached;
 use super::epochs::LockKind;
+use super::near::Control;
 use super::operation::{AccessKind, Target, WindowAction};
 use super::title::Title;
 use crate::comm::Communicator;
 use crate::engine::{Engine, Lane, OpenPort, Port, Request, Subject};
-use crate::error::Result;
+use crate::error::{Cause, Result};
 use crate::ids::Context;
 use crate::memory::Span;
 
@@ -54,12 +56,17 @@ impl Far {
     pub(super) fn new(
         communicator: &Communicator,
         (memory, is_shared): (Span, bool),
-        attached: Option<SharedAttached>,
+        (attached, guard): (Option<SharedAttached>, Option<Arc<Control>>),
         title: &Title,
     ) -> Self {
         let engine = communicator.engine();
         let group = communicator.group();
-        let desk = Arc::new(Mutex::new(Desk::new(group, title, memory, attached)));
+        let desk = Arc::new(Mutex::new(Desk::new(
+            group,
+            title,
+            memory,
+            (attached, guard),
+        )));
         let context = communicator.context().window();
         let port = Port::Window(Box::new(Service(Arc::clone(&desk))));
         let port = engine.with(|lane| lane.open_port(context, port));
@@ -117,6 +124,10 @@ impl Far {
         at: i64,
         request: Option<Request>,
     ) -> Result<()> {
+        let bytes = target.datatype.bytes(target.count)?;
+        if bytes > INLINE_MOST {
+            self.prepare_long(target.rank, bytes)?;
+        }
         let open = self.act(|desk, out| {
             desk.operate(what, (target, at), request, out)?;
             let line = &desk.lines[target.rank as usize];
@@ -131,6 +142,27 @@ impl Far {
             |rank, line| self.operations_at(rank, line),
             is_near,
         )
+    }
+
+    /// Checks that a link carries so many bytes at a time, and waits for the lock of the target, so
+    /// that they do not pile up there.
+    fn prepare_long(&self, rank: u32, len: u64) -> Result<()> {
+        let peer = self.desk.lock().peer(rank);
+        let limit = self.engine.with(|lane| lane.body_limit(peer));
+        if len > limit {
+            return Err(Cause::TooLong { len, limit }.into());
+        }
+        if self.desk.lock().lines[rank as usize].is_locked() {
+            return Ok(());
+        }
+        self.act(|desk, out| {
+            desk.tell_lock(rank, out);
+            desk.ask(rank, out);
+            Ok(())
+        })?;
+        self.wait_over(&[rank])?;
+        self.desk.lock().lines[rank as usize].note_locked();
+        Ok(())
     }
 
     fn operations_at(&self, rank: u32, line: &Line) -> String {
@@ -287,17 +319,24 @@ impl Far {
         Ok(is_over)
     }
 
-    /// Waits until no link reads the memory for answers any more.
-    pub(super) fn end_answers(&self) {
+    /// Waits until no link reads this memory for answers any more.
+    pub(super) fn end_answers(&self, memory: &Range<u64>) {
         let subject = |_: &Lane| Subject::Words("answers to be sent".into());
+        let reads = |left: &Left| match left {
+            Left::Operation(_) => false,
+            Left::Answer(None) => true,
+            Left::Answer(Some(range)) => range.start < memory.end && memory.start < range.end,
+        };
         self.engine.wait_until(subject, |_| {
-            self.desk.lock().leaving.is_empty().then_some(())
+            let desk = self.desk.lock();
+            let is_read = desk.leaving.values().any(|leaving| reads(&leaving.what));
+            (!is_read).then_some(())
         });
     }
 
     /// Ends the port. All processes have come, so nothing more is asked.
     pub(super) fn end(&self) {
-        self.end_answers();
+        self.end_answers(&(0..u64::MAX));
         self.port.lock().take();
     }
 }
@@ -313,6 +352,7 @@ fn act_on<T>(
     for mail in core::mem::take(&mut out.mails) {
         let address = (mail.peer, context, mail.number);
         if let Err(error) = lane.begin_operation(address, mail.head, mail.body) {
+            // Nothing else can be wrong: how long a body may be was looked at before.
             desk.lock().lose(mail.rank, &mut out);
             done = done.and(Err(error));
         }
@@ -329,7 +369,7 @@ impl Desk {
     fn unlock(&mut self, rank: u32, out: &mut Out) {
         let line = &mut self.lines[rank as usize];
         let locked = core::mem::replace(&mut line.locked, Locked::Not);
-        if locked == Locked::Told {
+        if matches!(locked, Locked::Told | Locked::Granted) {
             line.is_dirty = true;
             self.make_room(rank, 1, out);
             self.lines[rank as usize].batch.unlock();

@@ -49,6 +49,7 @@ const DATA: u8 = 22;
 const DATA_BODY: u8 = 23;
 const POSTED: u8 = 24;
 const HELD: u8 = 25;
+const REFUSED: u8 = 26;
 
 /// Operators by their number on the wire.
 const OPS: [Op; 14] = [
@@ -108,6 +109,8 @@ pub(super) enum Answer<'a> {
     Data(u32, &'a [u8]),
     /// So many bytes are the body.
     DataBody(u32),
+    /// There is no data: the class of the error by its number, and why.
+    Refused(u32, u8, &'a str),
     /// The target has posted.
     Posted,
     /// The lock has to wait for this rank, among others.
@@ -199,6 +202,13 @@ pub(super) trait Write {
     fn reply_body(&mut self, id: u32) {
         self.byte(DATA_BODY);
         self.number(id);
+    }
+
+    fn refused(&mut self, id: u32, class: u8, why: &str) {
+        self.byte(REFUSED);
+        self.number(id);
+        self.byte(class);
+        self.data(why.as_bytes());
     }
 
     fn posted(&mut self) {
@@ -325,6 +335,10 @@ impl<'a> Reader<'a> {
             }
             DATA => Answer::Data(self.number()?, self.data()?),
             DATA_BODY => Answer::DataBody(self.number()?),
+            REFUSED => {
+                let (id, class) = (self.number()?, self.byte()?);
+                Answer::Refused(id, class, core::str::from_utf8(self.data()?).ok()?)
+            }
             POSTED => Answer::Posted,
             HELD => Answer::Held(self.number()?),
             _ => return None,

@@ -98,9 +98,7 @@ impl Desk {
             Record::PutBody(place) => self.put_copy(&place, queued.body.as_ref()),
             Record::Get(id, place) => {
                 let got = self.memory_at(&place);
-                let (area, done) = got.map_or_else(|e| (Area::EMPTY, Err(e)), |it| (it, Ok(())));
-                self.reply(rank, id, area, out);
-                done
+                self.reply_or_refuse(rank, id, got, out)
             }
             Record::Combine(id, op, base, place, data) => {
                 let incoming = match (data, &queued.body) {
@@ -143,20 +141,22 @@ impl Desk {
 
     /// The elements of a place.
     pub(super) fn memory_at(&self, place: &Elements) -> Result<Area> {
-        let (first, len) = place.datatype.occupied(place.count)?;
-        let start = place.at.wrapping_add(first);
         let origin = match &self.attached {
             None => {
-                let end = start.cast_unsigned().checked_add(len as u64);
+                let (first, len) = place.datatype.occupied(place.count)?;
+                let start = place.at.wrapping_add(first).cast_unsigned();
+                let end = start.checked_add(len as u64);
                 let is_within = end.is_some_and(|end| end <= self.memory.len() as u64);
-                is_within.then(|| self.memory.origin(0).moved(place.at))
+                if !is_within {
+                    return Err(not_attached(len, start));
+                }
+                self.memory.origin(0).moved(place.at)
             }
             Some(attached) => {
-                let found = attached.lock().find(start.cast_unsigned(), len as u64);
-                found.map(|(span, at)| span.origin(0).moved(at - first))
+                let attached = attached.lock();
+                attached.place((place.at, place.count), &place.datatype)?
             }
         };
-        let origin = origin.ok_or_else(|| not_attached(len, start.cast_unsigned()))?;
         Area::at(origin, place.count, &place.datatype)
     }
 
@@ -188,6 +188,7 @@ impl Desk {
             _ => Some(Buffer::zeroed(target.len() as usize)?),
         };
         let area = old.as_ref().map(Buffer::area).transpose()?;
+        let _held = self.guard.as_ref().map(|control| control.hold_own());
         combine::combine((op, base), &incoming.area()?, &target, area.as_ref())?;
         Ok(old)
     }
@@ -201,6 +202,7 @@ impl Desk {
         let (origin, compare) = both.split_at(len);
         let (origin, compare) = (Buffer::holding(origin)?, Buffer::holding(compare)?);
         let old = Buffer::zeroed(len)?;
+        let _held = self.guard.as_ref().map(|control| control.hold_own());
         combine::swap(&origin.area()?, &compare.area()?, &target, &old.area()?);
         Ok(Some(old))
     }
@@ -217,13 +219,32 @@ impl Desk {
             return old.map(drop);
         }
         let area = |old: Option<Buffer>| old.as_ref().map_or(Ok(Area::EMPTY), Buffer::area);
-        let answer = old.and_then(area);
-        let (area, done) = answer.map_or_else(|error| (Area::EMPTY, Err(error)), |it| (it, Ok(())));
-        self.reply(rank, id, area, out);
-        done
+        self.reply_or_refuse(rank, id, old.and_then(area), out)
     }
 
-    /// Answers with data. It is none if the operation has failed: the error follows.
+    /// Answers with data, or with why there is none.
+    fn reply_or_refuse(
+        &mut self,
+        rank: u32,
+        id: u32,
+        data: Result<Area>,
+        out: &mut Out,
+    ) -> Result<()> {
+        match data {
+            Ok(data) => {
+                self.reply(rank, id, data, out);
+                Ok(())
+            }
+            Err(error) => {
+                let why = error.to_string();
+                let answers = self.answers(rank, FIELDS + why.len(), out);
+                answers.refused(id, number_of(&error), &why);
+                Err(error)
+            }
+        }
+    }
+
+    /// Answers with data.
     fn reply(&mut self, rank: u32, id: u32, data: Area, out: &mut Out) {
         if data.len() > INLINE_MOST {
             self.answers(rank, FIELDS, out).reply_body(id);

@@ -18,6 +18,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::clock::Instant;
 use crate::comm::{Communicator, Group};
 use crate::engine::{Engine, Lane, Subject};
 use crate::error::Result;
@@ -44,6 +45,9 @@ const EXCLUSIVE: u64 = 1 << 63;
 /// longer: who shares it may wait for this rank.
 const COURTESY: Duration = Duration::from_millis(5);
 
+/// Who has not given the right to combine back by then was lost.
+const LOST_WITH_IT: Duration = Duration::from_secs(10);
+
 /// Looks at a word that is about to change, before others get the core.
 const LOOKS: u32 = 200;
 
@@ -61,7 +65,7 @@ pub(super) enum Waiter {
 
 /// The words of a window.
 #[derive(Debug)]
-pub(super) struct Control {
+pub(in crate::rma) struct Control {
     arena: Arc<Arena>,
     engine: Arc<Engine>,
     node: Arc<Node>,
@@ -121,6 +125,11 @@ impl Control {
         &self.arena.words()[first + rank as usize * self.size() + other as usize]
     }
 
+    /// Returns true if a rank may be in MPI now, and awake.
+    pub(super) fn is_awake(&self, rank: u32) -> bool {
+        self.node.is_awake(self.peer(rank))
+    }
+
     fn peer(&self, rank: u32) -> PeerId {
         let peer = self.group.peer(rank);
         peer.expect("a rank of the window")
@@ -151,7 +160,7 @@ impl Control {
         rank: u32,
         says: impl Fn() -> String,
         needs: impl Fn(PeerId) -> bool,
-        mut ready: impl FnMut() -> Option<T>,
+        (mut ready, look_again): (impl FnMut() -> Option<T>, Option<Instant>),
     ) -> Result<T> {
         self.word(rank, WAITERS).fetch_add(1, SeqCst);
         let subject = |_: &Lane| Subject::Words(says().into());
@@ -159,12 +168,18 @@ impl Control {
             if let Some(done) = ready() {
                 return Some(Ok(done));
             }
+            // Nobody wakes this rank then.
+            let is_ahead = look_again.filter(|at| self.engine.now() < *at);
+            lane.look_again(is_ahead);
             let peers = lane.peers();
             let mut lost = peers.lost().iter();
             let needed = lost.find(|peer| needs(**peer))?;
             Some(Err(peers.error(*needed)))
         });
         self.word(rank, WAITERS).fetch_sub(1, SeqCst);
+        if look_again.is_some() {
+            self.engine.with(|lane| lane.look_again(None));
+        }
         done
     }
 
@@ -233,9 +248,11 @@ impl Control {
             Some(holder) => self.peer(holder) == peer,
             None => self.is_member(peer),
         };
-        let locked = self.wait_for(rank, says, needs, ready);
+        let look_again = (!is_exclusive).then_some(patience);
+        let locked = self.wait_for(rank, says, needs, (ready, look_again));
         if is_exclusive {
             writers.fetch_sub(1, SeqCst);
+            self.wake(rank);
         }
         locked
     }
@@ -263,7 +280,8 @@ impl Control {
         let word = self.word(rank, COMBINES);
         let mine = u64::from(self.me) + 1;
         let taken = word.compare_exchange(0, mine, Acquire, Relaxed);
-        taken.is_ok().then_some(Held(word))
+        // Not a `Held` before it is taken: its end would give back what another one has.
+        taken.is_ok().then(|| Held(word))
     }
 
     /// Waits until nobody combines with the memory of `rank`: not for long.
@@ -275,6 +293,30 @@ impl Control {
         match self.try_hold(rank) {
             Some(held) => Ok(held),
             None => self.await_hold(self.word(rank, COMBINES), u64::from(self.me) + 1),
+        }
+    }
+
+    /// The right to combine with the memory of this rank, for its engine, which must not wait for
+    /// messages meanwhile. Others have it for as long as it takes to copy a little. One that was
+    /// lost with it has it no more.
+    pub(in crate::rma) fn hold_own(&self) -> Held<'_> {
+        let word = self.word(self.me, COMBINES);
+        let mine = u64::from(self.me) + 1;
+        let patience = self.engine.now().plus(LOST_WITH_IT);
+        let mut looks = 0_u32;
+        loop {
+            if let Some(held) = self.try_hold(self.me) {
+                return held;
+            }
+            looks = looks.wrapping_add(1);
+            if looks.is_multiple_of(LOOKS) {
+                yield_now();
+                if self.engine.now() >= patience {
+                    word.store(mine, Relaxed);
+                    return Held(word);
+                }
+            }
+            core::hint::spin_loop();
         }
     }
 
@@ -318,7 +360,7 @@ impl Control {
         let ready = || (posts.load(Acquire) >= next).then_some(());
         let says = || format!("the post (MPI_Win_post) of rank {rank} of {}", self.title);
         if ready().is_none() {
-            self.wait_for(rank, says, |peer| self.peer(rank) == peer, ready)?;
+            self.wait_for(rank, says, |peer| self.peer(rank) == peer, (ready, None))?;
         }
         taken.store(next, Relaxed);
         Ok(())
@@ -351,7 +393,7 @@ impl Control {
                 )
             };
             let needs = |peer| ranks.iter().any(|&rank| self.peer(rank) == peer);
-            self.wait_for(self.me, says, needs, ready)?;
+            self.wait_for(self.me, says, needs, (ready, None))?;
         }
         self.completes_taken.store(all, Relaxed);
         Ok(true)

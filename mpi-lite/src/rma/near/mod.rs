@@ -8,12 +8,13 @@ mod across;
 mod control;
 
 use core::sync::atomic::AtomicBool;
-use core::sync::atomic::Ordering::{Relaxed, SeqCst};
+use core::sync::atomic::Ordering::SeqCst;
 use std::sync::Arc;
 
 use self::across::There;
+pub(super) use self::control::Control;
 pub(super) use self::control::bytes_of;
-use self::control::{Control, Held, Waiter};
+use self::control::{Held, Waiter};
 use super::combine;
 use super::epochs::LockKind;
 use super::operation::{AccessKind, Target, WindowAction};
@@ -26,11 +27,11 @@ use crate::node::{Arena, Node};
 /// Processes that share memory.
 #[derive(Debug)]
 pub(in crate::rma) struct Near {
-    control: Control,
+    control: Arc<Control>,
     /// By rank.
     places: Box<[RankMemory]>,
-    /// This process has written to the memory of others since the last flush.
-    has_written: AtomicBool,
+    /// Nobody looks at it: it is written to order what was written before.
+    flushed: AtomicBool,
 }
 
 /// The memory of a rank.
@@ -71,10 +72,20 @@ impl Near {
         title: &super::title::Title,
     ) -> Self {
         Self {
-            control: Control::new(communicator, node, arena, title),
+            control: Arc::new(Control::new(communicator, node, arena, title)),
             places: places.into(),
-            has_written: AtomicBool::new(false),
+            flushed: AtomicBool::new(false),
         }
+    }
+
+    /// The words that the processes share.
+    pub(in crate::rma) fn control(&self) -> Arc<Control> {
+        Arc::clone(&self.control)
+    }
+
+    /// Returns true if a rank may be in MPI now, and awake.
+    pub(in crate::rma) fn is_awake(&self, rank: u32) -> bool {
+        self.control.is_awake(rank)
     }
 
     /// The memory of a rank, if it is mapped here.
@@ -102,7 +113,6 @@ impl Near {
     ) -> Result<()> {
         match &self.places[target.rank as usize] {
             RankMemory::Here(origin) => {
-                self.note_write();
                 let there = Area::at(origin.moved(at), target.count, &target.datatype)?;
                 self.perform_here((action, access), target.rank, &there)
             }
@@ -147,19 +157,12 @@ impl Near {
         }
     }
 
-    /// All that this process has written is seen by those that look after this.
+    /// All that this process has written, also by stores of the program, is seen by those that look
+    /// after this.
     #[inline(always)]
     pub(in crate::rma) fn flush(&self) {
-        if self.has_written.load(Relaxed) {
-            // As good as a fence, and sooner over.
-            self.has_written.swap(false, SeqCst);
-        }
-    }
-
-    /// This process is about to write.
-    #[inline(always)]
-    pub(in crate::rma) fn note_write(&self) {
-        self.has_written.store(true, Relaxed);
+        // As good as a fence, and sooner over.
+        self.flushed.swap(true, SeqCst);
     }
 
     #[inline]
