@@ -541,21 +541,6 @@ fn missing_in_collectives() -> Vec<Deadlock> {
         .line(&["ranks 0-1: MPI_File_write_at_all(file /dev/null)"])
         .over_ssh_too(),
         Deadlock::new(
-            "missing_in_fence",
-            3,
-            "rank 2 waits in MPI_Recv for rank 0, tag 1; ranks 0-1 wait in \
-             MPI_Win_fence on \"window table\" for rank 2: they wait for each other",
-        )
-        .line(&["ranks 0-1: MPI_Win_fence(window table)"]),
-        Deadlock::new(
-            "lock_that_is_held",
-            2,
-            "no reason found: see the lines above",
-        )
-        .line(&["of rank 0 of window \"table\"", "rank 0 ha"]),
-        Deadlock::new("missing_post", 2, "no reason found: see the lines above")
-            .line(&["  waits for the post (MPI_Win_post) of rank 1 of window \"table\""]),
-        Deadlock::new(
             "missing_in_gather",
             3,
             "rank 2 waits in MPI_Recv for rank 0, tag 1; \
@@ -573,6 +558,26 @@ fn missing_in_collectives() -> Vec<Deadlock> {
             "rank 0 is in MPI_Finalize; rank 1 waits for it in MPI_Wait (MPI_Ibarrier)",
         )
         .line(&["  waits for MPI_Ibarrier on MPI_COMM_WORLD: rank 1 has begun it, rank 0 has not"]),
+    ]
+}
+
+fn windows() -> Vec<Deadlock> {
+    vec![
+        Deadlock::new(
+            "missing_in_fence",
+            3,
+            "rank 2 waits in MPI_Recv for rank 0, tag 1; ranks 0-1 wait in \
+             MPI_Win_fence on \"window table\" for rank 2: they wait for each other",
+        )
+        .line(&["ranks 0-1: MPI_Win_fence(window table)"]),
+        Deadlock::new(
+            "lock_that_is_held",
+            2,
+            "no reason found: see the lines above",
+        )
+        .line(&["of rank 0 of window \"table\"", "rank 0 ha"]),
+        Deadlock::new("missing_post", 2, "no reason found: see the lines above")
+            .line(&["  waits for the post (MPI_Win_post) of rank 1 of window \"table\""]),
     ]
 }
 
@@ -799,6 +804,7 @@ fn trials(programs: &Arc<Programs>) -> Vec<Trial> {
         sends(),
         requests(),
         missing_in_collectives(),
+        windows(),
         different_collectives(),
         ranks_that_do_not_come_back(),
     ];

@@ -139,3 +139,8 @@ impl Engine {
         self.waiting.catch_up(&mut self.lane.lock());
     }
 }
+
+/// Sets when a thread that sleeps must look again at what it waits for, though nothing comes.
+pub(crate) fn look_again(lane: &mut Lane, at: Option<Instant>) {
+    lane.waiters().look_again(at);
+}

@@ -56,11 +56,6 @@ impl Shared for Lane {
 }
 
 impl Lane {
-    /// Sets when a thread that sleeps must look again at what it waits for, though nothing comes.
-    pub(crate) fn look_again(&mut self, at: Option<Instant>) {
-        self.waiters.look_again(at);
-    }
-
     /// Returns how many operations must have finished before a thread that waits for `count` more
     /// looks again. A single thread also takes in that many before it looks. Several threads do
     /// not: they would keep each other from looking.

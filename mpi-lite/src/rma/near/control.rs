@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use crate::clock::Instant;
 use crate::comm::{Communicator, Group};
-use crate::engine::{Engine, Lane, Subject};
+use crate::engine::{Engine, Lane, Subject, look_again as look_again_at};
 use crate::error::Result;
 use crate::ids::PeerId;
 use crate::node::{Arena, Node};
@@ -170,7 +170,7 @@ impl Control {
             }
             // Nobody wakes this rank then.
             let is_ahead = look_again.filter(|at| self.engine.now() < *at);
-            lane.look_again(is_ahead);
+            look_again_at(lane, is_ahead);
             let peers = lane.peers();
             let mut lost = peers.lost().iter();
             let needed = lost.find(|peer| needs(**peer))?;
@@ -178,7 +178,7 @@ impl Control {
         });
         self.word(rank, WAITERS).fetch_sub(1, SeqCst);
         if look_again.is_some() {
-            self.engine.with(|lane| lane.look_again(None));
+            self.engine.with(|lane| look_again_at(lane, None));
         }
         done
     }
