@@ -245,9 +245,19 @@ impl Area {
     }
 
     /// Lays the data of `from` down, as far as both go.
-    #[inline]
+    #[inline(always)]
     pub fn copy_from(&self, from: &Self) {
         match (self.span(), from.span()) {
+            (Some(to), Some(from)) => {
+                to.copy_from(from);
+            }
+            spans => self.copy_with_gaps(spans, from),
+        }
+    }
+
+    #[inline(never)]
+    fn copy_with_gaps(&self, spans: (Option<Span>, Option<Span>), from: &Self) {
+        match spans {
             (Some(to), Some(from)) => {
                 to.copy_from(from);
             }

@@ -175,7 +175,7 @@ impl Window {
                     engine.with(|lane| {
                         lane.finish_operation(request, Some(error.clone()));
                         // The call fails, so there is no request.
-                        lane.take(Some(request)).map(drop)
+                        lane.free(request)
                     })?;
                     return Err(error);
                 }
