@@ -34,7 +34,7 @@ use doorbells::Doorbells;
 pub use passage::{Ask, Offer, Passage, PassageError};
 use peer_memory::PeerMemory;
 pub use segment::RANKS_MAX;
-use segment::{ASLEEP, DOZES, Segment};
+use segment::Segment;
 use wakeup::{Wakeup, Watch};
 
 use crate::config::CopyAcross;
@@ -153,12 +153,6 @@ impl Node {
     pub(crate) fn local_of(&self, peer: PeerId) -> Option<u32> {
         let local = *self.locals.get(peer.0 as usize)?;
         (local != u32::MAX).then_some(local)
-    }
-
-    /// Returns true if a rank of this node neither sleeps in MPI nor is known to compute.
-    pub(crate) fn is_awake(&self, peer: PeerId) -> bool {
-        let attention = &self.segment.area(self.local(peer)).attention;
-        attention.load(Relaxed) & (ASLEEP | DOZES) == 0
     }
 
     /// Returns true if a rank of this node must fence before it looks whether another one sleeps.

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::attached::{Attached, SharedAttached};
-use super::created::Created;
 use super::epochs::Epochs;
 use super::errors::wrong;
 use super::extent::{Extent, Flavor};
@@ -272,15 +271,7 @@ impl Making {
         let bytes = near::bytes_of(self.extents.len());
         let arena = self.arena(node, bytes)?;
         let near = Near::new(&self.communicator, node, arena, places, &self.title);
-        let far = Far::new(
-            &self.communicator,
-            (own.own, false),
-            (None, Some(near.control())),
-            &self.title,
-        );
-        self.all_agree(true)?;
-        let means = Means::Created(Created::new(near, far));
-        Ok(self.finish(own, means, Arc::default()))
+        Ok(self.finish(own, Means::Near(near), Arc::default()))
     }
 
     /// A window whose operations are messages. All have opened its port when this returns.
@@ -290,7 +281,7 @@ impl Making {
         let way = Far::new(
             &self.communicator,
             (own.own, self.flavor == Flavor::Shared),
-            (is_dynamic.then(|| Arc::clone(&attached)), None),
+            is_dynamic.then(|| Arc::clone(&attached)),
             &self.title,
         );
         self.all_agree(true)?;

@@ -37,7 +37,7 @@ impl Window {
         // A link may still read it for an answer that another process has.
         match &self.inner.means {
             Means::Far(far) => far.end_answers(&memory),
-            Means::Near(_) | Means::Created(_) => {}
+            Means::Near(_) => {}
         }
         Ok(())
     }

@@ -1,6 +1,5 @@
 //! The means of a window, and what synchronisation asks of them.
 
-use super::created::Created;
 use super::epochs::LockKind;
 use super::far::Far;
 use super::near::Near;
@@ -9,18 +8,10 @@ use crate::error::Result;
 /// How operations reach their targets.
 #[derive(Debug)]
 pub(super) enum Means {
-    /// All processes map the memory.
+    /// All processes share memory.
     Near(Near),
-    /// All processes share a node: locks and counts are near, operations both.
-    Created(Created),
     /// By messages.
     Far(Far),
-}
-
-/// Where locks and counts are.
-enum Words<'a> {
-    Near(&'a Near),
-    Far(&'a Far),
 }
 
 impl Means {
@@ -29,33 +20,23 @@ impl Means {
     pub(super) fn near(&self) -> Option<&Near> {
         match self {
             Self::Near(near) => Some(near),
-            Self::Created(created) => Some(&created.near),
             Self::Far(_) => None,
-        }
-    }
-
-    #[inline(always)]
-    fn words(&self) -> Words<'_> {
-        match self {
-            Self::Near(near) => Words::Near(near),
-            Self::Created(created) => Words::Near(&created.near),
-            Self::Far(far) => Words::Far(far),
         }
     }
 
     /// Locks a target. It may be that the lock is only taken with the first operation.
     #[inline]
     pub(super) fn lock(&self, rank: u32, kind: LockKind) -> Result<()> {
-        match self.words() {
-            Words::Near(near) => near.lock(rank, kind),
-            Words::Far(far) => far.lock(&[rank], kind),
+        match self {
+            Self::Near(near) => near.lock(rank, kind),
+            Self::Far(far) => far.lock(&[rank], kind),
         }
     }
 
     /// Locks all targets, shared.
     pub(super) fn lock_all(&self, size: u32) -> Result<()> {
-        match self.words() {
-            Words::Near(near) => {
+        match self {
+            Self::Near(near) => {
                 for rank in 0..size {
                     if let Err(error) = near.lock(rank, LockKind::Shared) {
                         (0..rank).for_each(|rank| near.unlock(rank, LockKind::Shared));
@@ -64,7 +45,7 @@ impl Means {
                 }
                 Ok(())
             }
-            Words::Far(far) => {
+            Self::Far(far) => {
                 let all: Vec<u32> = (0..size).collect();
                 far.lock(&all, LockKind::Shared)
             }
@@ -74,16 +55,12 @@ impl Means {
     /// Completes all operations at these targets, and unlocks them.
     #[inline]
     pub(super) fn unlock(&self, ranks: &[u32], kind: LockKind) -> Result<()> {
-        match self.words() {
-            Words::Near(near) => {
-                let flushed = match self {
-                    Self::Created(created) => created.flush(ranks.iter().copied()),
-                    _ => Ok(()),
-                };
+        match self {
+            Self::Near(near) => {
                 ranks.iter().for_each(|&rank| near.unlock(rank, kind));
-                flushed
+                Ok(())
             }
-            Words::Far(far) => far.unlock(ranks),
+            Self::Far(far) => far.unlock(ranks),
         }
     }
 
@@ -95,7 +72,6 @@ impl Means {
                 near.flush();
                 Ok(())
             }
-            Self::Created(created) => created.flush(ranks),
             Self::Far(far) => far.flush(ranks),
         }
     }
@@ -105,55 +81,53 @@ impl Means {
     pub(super) fn flush_local(&self, ranks: impl Iterator<Item = u32>) -> Result<()> {
         match self {
             Self::Near(_) => Ok(()),
-            Self::Created(created) => created.flush_local(ranks),
             Self::Far(far) => far.flush_local(ranks),
         }
     }
 
     /// Tells these ranks that they may access the memory of this process.
     pub(super) fn post(&self, ranks: &[u32]) -> Result<()> {
-        match self.words() {
-            Words::Near(near) => {
+        match self {
+            Self::Near(near) => {
                 near.post(ranks);
                 Ok(())
             }
-            Words::Far(far) => far.post(ranks),
+            Self::Far(far) => far.post(ranks),
         }
     }
 
     /// Waits for the post of a target.
     pub(super) fn await_post(&self, rank: u32) -> Result<()> {
-        match self.words() {
-            Words::Near(near) => near.await_post(rank),
-            Words::Far(far) => far.await_post(rank),
+        match self {
+            Self::Near(near) => near.await_post(rank),
+            Self::Far(far) => far.await_post(rank),
         }
     }
 
     /// Completes all operations at these targets, which have posted, and tells them so.
     pub(super) fn complete(&self, ranks: &[u32]) -> Result<()> {
-        match self.words() {
-            Words::Near(near) => {
-                let flushed = self.flush(ranks.iter().copied());
+        match self {
+            Self::Near(near) => {
                 near.complete(ranks);
-                flushed
+                Ok(())
             }
-            Words::Far(far) => far.complete(ranks),
+            Self::Far(far) => far.complete(ranks),
         }
     }
 
     /// Waits until these ranks have completed what they did here, once each.
     pub(super) fn wait(&self, ranks: &[u32]) -> Result<()> {
-        match self.words() {
-            Words::Near(near) => near.wait(ranks),
-            Words::Far(far) => far.wait(ranks),
+        match self {
+            Self::Near(near) => near.wait(ranks),
+            Self::Far(far) => far.wait(ranks),
         }
     }
 
     /// Returns true if they have, without waiting.
     pub(super) fn test(&self, ranks: &[u32]) -> Result<bool> {
-        match self.words() {
-            Words::Near(near) => near.test(ranks),
-            Words::Far(far) => far.test(ranks),
+        match self {
+            Self::Near(near) => near.test(ranks),
+            Self::Far(far) => far.test(ranks),
         }
     }
 
@@ -161,7 +135,6 @@ impl Means {
     pub(super) fn end(&self) {
         match self {
             Self::Near(_) => {}
-            Self::Created(created) => created.end(),
             Self::Far(far) => far.end(),
         }
     }

@@ -11,7 +11,6 @@
 mod attached;
 mod combine;
 mod create;
-mod created;
 mod dynamic;
 mod epochs;
 mod errors;

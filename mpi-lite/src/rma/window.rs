@@ -135,9 +135,6 @@ impl Window {
         let access = action.check(target)?;
         match &inner.means {
             Means::Near(near) => near.perform((action, access), target, inner.locate(target)?),
-            Means::Created(created) => {
-                created.perform((action, access), target, inner.locate(target)?)
-            }
             Means::Far(far) => {
                 let at = inner.locate_far(target)?;
                 far.perform((action, access), target, at, None)
@@ -161,10 +158,6 @@ impl Window {
         match &inner.means {
             Means::Near(near) => {
                 near.perform((action, access), target, inner.locate(target)?)?;
-                Ok(engine.with(|lane| lane.finished_operation(context)))
-            }
-            Means::Created(created) => {
-                created.perform_alone((action, access), target, inner.locate(target)?)?;
                 Ok(engine.with(|lane| lane.finished_operation(context)))
             }
             Means::Far(far) => {

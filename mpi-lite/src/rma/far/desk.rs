@@ -3,7 +3,6 @@
 use core::ops::Range;
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use super::locks::Locks;
 use super::record::{ANSWERS, ASKS, HEADER, NO_BODY, RECORDS_MOST};
@@ -15,7 +14,6 @@ use crate::ids::PeerId;
 use crate::memory::Span;
 use crate::rma::attached::SharedAttached;
 use crate::rma::epochs::LockKind;
-use crate::rma::near::Control;
 use crate::rma::title::Title;
 
 /// What a process knows of a window: what it does at others, and what they do here.
@@ -26,8 +24,6 @@ pub(super) struct Desk {
     /// The memory of this process; a dynamic window has what is attached.
     pub(super) memory: Span,
     pub(super) attached: Option<SharedAttached>,
-    /// The lock for what must be atomic, if other processes change the memory by themselves.
-    pub(super) guard: Option<Arc<Control>>,
     /// This process as an origin, by target.
     pub(super) lines: Vec<Line>,
     /// This process as a target, by origin.
@@ -216,7 +212,7 @@ impl Desk {
         group: &Group,
         title: &Title,
         memory: Span,
-        (attached, guard): (Option<SharedAttached>, Option<Arc<Control>>),
+        attached: Option<SharedAttached>,
     ) -> Self {
         let size = group.size() as usize;
         Self {
@@ -224,7 +220,6 @@ impl Desk {
             title: title.clone(),
             memory,
             attached,
-            guard,
             lines: (0..size).map(|_| Line::default()).collect(),
             visitors: (0..size).map(|_| Visitor::default()).collect(),
             locks: Locks::default(),

@@ -27,7 +27,6 @@ use self::desk::{Desk, Left, Line, Locked, Out};
 use self::record::{INLINE_MOST, Write as _};
 use super::attached::SharedAttached;
 use super::epochs::LockKind;
-use super::near::Control;
 use super::operation::{AccessKind, Target, WindowAction};
 use super::title::Title;
 use crate::comm::Communicator;
@@ -56,17 +55,12 @@ impl Far {
     pub(super) fn new(
         communicator: &Communicator,
         (memory, is_shared): (Span, bool),
-        (attached, guard): (Option<SharedAttached>, Option<Arc<Control>>),
+        attached: Option<SharedAttached>,
         title: &Title,
     ) -> Self {
         let engine = communicator.engine();
         let group = communicator.group();
-        let desk = Arc::new(Mutex::new(Desk::new(
-            group,
-            title,
-            memory,
-            (attached, guard),
-        )));
+        let desk = Arc::new(Mutex::new(Desk::new(group, title, memory, attached)));
         let context = communicator.context().window();
         let port = Port::Window(Box::new(Service(Arc::clone(&desk))));
         let port = engine.with(|lane| lane.open_port(context, port));

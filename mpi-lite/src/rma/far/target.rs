@@ -188,7 +188,6 @@ impl Desk {
             _ => Some(Buffer::zeroed(target.len() as usize)?),
         };
         let area = old.as_ref().map(Buffer::area).transpose()?;
-        let _held = self.guard.as_ref().map(|control| control.hold_own());
         combine::combine((op, base), &incoming.area()?, &target, area.as_ref())?;
         Ok(old)
     }
@@ -202,7 +201,6 @@ impl Desk {
         let (origin, compare) = both.split_at(len);
         let (origin, compare) = (Buffer::holding(origin)?, Buffer::holding(compare)?);
         let old = Buffer::zeroed(len)?;
-        let _held = self.guard.as_ref().map(|control| control.hold_own());
         combine::swap(&origin.area()?, &compare.area()?, &target, &old.area()?);
         Ok(Some(old))
     }

@@ -103,7 +103,7 @@ impl Program {
             let window = Buffer::scratch(COMMON + u64::from(size) * PART, &word()).unwrap();
             let group = Group::from_members(Arc::clone(&members));
             let memory = window.occupied().unwrap();
-            let desk = Desk::new(&group, &Default::default(), memory, (None, None));
+            let desk = Desk::new(&group, &Default::default(), memory, None);
             let desk = Arc::new(Mutex::new(desk));
             let world = lane.open_port(Context::WORLD, Port::among(Arc::clone(&members)));
             let service = Port::Window(Box::new(Service(Arc::clone(&desk))));

@@ -45,9 +45,6 @@ const EXCLUSIVE: u64 = 1 << 63;
 /// longer: who shares it may wait for this rank.
 const COURTESY: Duration = Duration::from_millis(5);
 
-/// Who has not given the right to combine back by then was lost.
-const LOST_WITH_IT: Duration = Duration::from_secs(10);
-
 /// Looks at a word that is about to change, before others get the core.
 const LOOKS: u32 = 200;
 
@@ -65,7 +62,7 @@ pub(super) enum Waiter {
 
 /// The words of a window.
 #[derive(Debug)]
-pub(in crate::rma) struct Control {
+pub(super) struct Control {
     arena: Arc<Arena>,
     engine: Arc<Engine>,
     node: Arc<Node>,
@@ -123,11 +120,6 @@ impl Control {
     fn posts(&self, rank: u32, other: u32) -> &AtomicU64 {
         let first = self.size() * LINES * LINE;
         &self.arena.words()[first + rank as usize * self.size() + other as usize]
-    }
-
-    /// Returns true if a rank may be in MPI now, and awake.
-    pub(super) fn is_awake(&self, rank: u32) -> bool {
-        self.node.is_awake(self.peer(rank))
     }
 
     fn peer(&self, rank: u32) -> PeerId {
@@ -293,30 +285,6 @@ impl Control {
         match self.try_hold(rank) {
             Some(held) => Ok(held),
             None => self.await_hold(self.word(rank, COMBINES), u64::from(self.me) + 1),
-        }
-    }
-
-    /// The right to combine with the memory of this rank, for its engine, which must not wait for
-    /// messages meanwhile. Others have it for as long as it takes to copy a little. One that was
-    /// lost with it has it no more.
-    pub(in crate::rma) fn hold_own(&self) -> Held<'_> {
-        let word = self.word(self.me, COMBINES);
-        let mine = u64::from(self.me) + 1;
-        let patience = self.engine.now().plus(LOST_WITH_IT);
-        let mut looks = 0_u32;
-        loop {
-            if let Some(held) = self.try_hold(self.me) {
-                return held;
-            }
-            looks = looks.wrapping_add(1);
-            if looks.is_multiple_of(LOOKS) {
-                yield_now();
-                if self.engine.now() >= patience {
-                    word.store(mine, Relaxed);
-                    return Held(word);
-                }
-            }
-            core::hint::spin_loop();
         }
     }
 

@@ -12,9 +12,8 @@ use core::sync::atomic::Ordering::SeqCst;
 use std::sync::Arc;
 
 use self::across::There;
-pub(super) use self::control::Control;
 pub(super) use self::control::bytes_of;
-use self::control::{Held, Waiter};
+use self::control::{Control, Held, Waiter};
 use super::combine;
 use super::epochs::LockKind;
 use super::operation::{AccessKind, Target, WindowAction};
@@ -27,7 +26,7 @@ use crate::node::{Arena, Node};
 /// Processes that share memory.
 #[derive(Debug)]
 pub(in crate::rma) struct Near {
-    control: Arc<Control>,
+    control: Control,
     /// By rank.
     places: Box<[RankMemory]>,
     /// Nobody looks at it: it is written to order what was written before.
@@ -72,20 +71,10 @@ impl Near {
         title: &super::title::Title,
     ) -> Self {
         Self {
-            control: Arc::new(Control::new(communicator, node, arena, title)),
+            control: Control::new(communicator, node, arena, title),
             places: places.into(),
             flushed: AtomicBool::new(false),
         }
-    }
-
-    /// The words that the processes share.
-    pub(in crate::rma) fn control(&self) -> Arc<Control> {
-        Arc::clone(&self.control)
-    }
-
-    /// Returns true if a rank may be in MPI now, and awake.
-    pub(in crate::rma) fn is_awake(&self, rank: u32) -> bool {
-        self.control.is_awake(rank)
     }
 
     /// The memory of a rank, if it is mapped here.
