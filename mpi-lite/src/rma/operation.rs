@@ -138,15 +138,15 @@ fn same_base(buffer: &Buffer, base: Basic) -> Result<()> {
 #[inline]
 fn operand(op: &Op, target: &Target, fetches: bool) -> Result<Option<Basic>> {
     match target.datatype.reduction_base() {
-        Some(base) => {
-            op.check_accumulate(base, fetches)?;
-            Ok(Some(base))
-        }
-        None if target.datatype.bytes(target.count)? == 0 => {
+        _ if target.count == 0 || target.datatype.size() == 0 => {
             // Bytes may be replaced, whatever they are part of.
             let nothing = Op::Replace;
             let op = if op.calls_program() { op } else { &nothing };
             op.check_accumulate(Basic::Byte, fetches).map(|()| None)
+        }
+        Some(base) => {
+            op.check_accumulate(base, fetches)?;
+            Ok(Some(base))
         }
         None => {
             let why = "the target's datatype must consist of elements of one predefined datatype";

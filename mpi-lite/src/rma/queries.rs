@@ -61,10 +61,7 @@ impl Window {
             let why = "a window of MPI_Win_create_dynamic has no shared memory";
             return Err(wrong(Class::RmaFlavor, why));
         }
-        let is_there = |rank: &u32| {
-            let (extent, mapped) = (inner.extents[*rank as usize], inner.memory.mapped(*rank));
-            extent.size > 0 && mapped.is_some()
-        };
+        let is_there = |rank: &u32| inner.extents[*rank as usize].size > 0;
         let rank = match rank {
             Some(rank) => rank,
             None => inner.ranks().find(is_there).unwrap_or(0),
