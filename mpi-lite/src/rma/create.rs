@@ -1,7 +1,6 @@
 //! How windows are made. All processes tell each other what they bring, and each can see whether
 //! all can go on: what fails at one, fails everywhere. Source: MPI 5.0, 12.2.
 
-use core::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -299,7 +298,6 @@ impl Making {
                 means,
                 memory,
                 attached,
-                has_no_locks: AtomicBool::new(self.hints.no_locks),
                 hints: Mutex::new(self.hints),
                 title: self.title,
             }),

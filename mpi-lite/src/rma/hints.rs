@@ -6,7 +6,7 @@ use super::extent::Flavor;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hints {
     /// No passive target: the program never locks.
-    pub(super) no_locks: bool,
+    no_locks: bool,
     /// Each process may have its memory on pages of its own.
     pub(super) is_noncontiguous: bool,
     same_size: bool,

@@ -1,7 +1,5 @@
 //! What a program asks a window. Source: MPI 5.0, 12.2.
 
-use core::sync::atomic::Ordering::Relaxed;
-
 use super::errors::wrong;
 use super::extent::{Extent, Flavor};
 use super::hints::Hints;
@@ -87,9 +85,7 @@ impl Window {
     ///
     /// Source: MPI 5.0, 12.2.7.
     pub fn set_hints(&self, change: impl FnOnce(&mut Hints)) -> Result<()> {
-        let hints = &mut *self.inner.hints.lock();
-        change(hints);
-        self.inner.has_no_locks.store(hints.no_locks, Relaxed);
+        change(&mut self.inner.hints.lock());
         Ok(())
     }
 

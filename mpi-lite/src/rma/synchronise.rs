@@ -146,7 +146,6 @@ impl Window {
     pub fn lock(&self, kind: LockKind, rank: u32, assertions: Assertions) -> Result<()> {
         let inner = &*self.inner;
         inner.check_rank(rank)?;
-        inner.check_locks()?;
         inner.epochs.check_unlocked(rank)?;
         let _ = assertions;
         inner.means.lock(rank, kind)?;
@@ -184,7 +183,6 @@ impl Window {
     pub fn lock_all(&self, _: Assertions) -> Result<()> {
         let inner = &*self.inner;
         inner.epochs.check_closed("MPI_Win_lock_all")?;
-        inner.check_locks()?;
         inner.means.lock_all(inner.extents.len() as u32)?;
         inner.epochs.note_lock_all(true);
         Ok(())
@@ -292,19 +290,6 @@ impl Inner {
     fn posted(&self) -> Result<Vec<u32>> {
         let posted = self.epochs.groups().posted.clone();
         posted.ok_or_else(|| out_of_turn("no epoch of MPI_Win_post is open"))
-    }
-
-    #[inline]
-    fn check_locks(&self) -> Result<()> {
-        match self
-            .has_no_locks
-            .load(core::sync::atomic::Ordering::Relaxed)
-        {
-            true => Err(out_of_turn(
-                "the info key no_locks is set for the window: it takes no locks",
-            )),
-            false => Ok(()),
-        }
     }
 
     fn check_any_lock(&self) -> Result<()> {

@@ -1,7 +1,6 @@
 //! A window.
 
 use core::fmt;
-use core::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -37,8 +36,6 @@ pub(super) struct Inner {
     pub(super) memory: Memory,
     pub(super) attached: SharedAttached,
     pub(super) hints: Mutex<Hints>,
-    /// As the hints say.
-    pub(super) has_no_locks: AtomicBool,
     pub(super) title: Title,
 }
 

@@ -59,9 +59,16 @@ impl Handler for Service {
     fn sent(&mut self, to: PeerId, number: u32, effects: &mut Effects) {
         self.act(to, effects, |desk, rank, out| {
             let left = desk.leaving.remove(&number)?;
-            if let Left::Operation(request) = left.what {
-                desk.lines[rank as usize].leaving -= 1;
-                out.finished.extend(request.map(|request| (request, None)));
+            match left.what {
+                Left::Operation(request) => {
+                    desk.lines[rank as usize].leaving -= 1;
+                    out.finished.extend(request.map(|request| (request, None)));
+                }
+                Left::Answer(_) => {
+                    let visitor = &mut desk.visitors[rank as usize];
+                    visitor.leaving = visitor.leaving.saturating_sub(1);
+                    desk.advance(rank, out);
+                }
             }
             Some(())
         });

@@ -132,6 +132,8 @@ pub(super) struct Visitor {
     pub(super) queue: VecDeque<Queued>,
     /// Bodies that come straight to the memory.
     pub(super) landing: u32,
+    /// Bodies of answers to it that a link reads from the memory.
+    pub(super) leaving: u32,
     /// It waits for the lock; it has got it meanwhile.
     pub(super) is_waiting: bool,
     pub(super) is_granted: bool,
@@ -298,6 +300,7 @@ impl Desk {
             let range = |span: Span| span.address()..span.address() + span.len() as u64;
             let what = Left::Answer(span.map(range));
             self.leaving.insert(mail.number, Leaving { rank, what });
+            self.visitors[rank as usize].leaving += 1;
         }
         out.mails.push(mail);
     }
