@@ -527,6 +527,28 @@ impl<W> Read<W> for Info {
 }
 
 impl Info {
+    /// Calls `tell` with each key and its value, as far as they are text.
+    pub fn each(self, mut tell: impl FnMut(&str, &str)) {
+        let object = self.to_object();
+        for key in object.keys() {
+            if let (Ok(name), Ok(Some(value))) = (core::str::from_utf8(key), object.get(key)) {
+                tell(name, &String::from_utf8_lossy(value));
+            }
+        }
+    }
+
+    /// A new object with these keys and values.
+    ///
+    /// # Errors
+    /// A key or a value is longer than MPI allows.
+    pub fn make(pairs: Vec<(&'static str, String)>) -> Result<Handle> {
+        let mut object = InfoObject::default();
+        for (key, value) in pairs {
+            object.set(key.as_bytes(), value.as_bytes())?;
+        }
+        Ok(registry::insert(object))
+    }
+
     /// A copy of the object, which is empty for `MPI_INFO_NULL`.
     pub fn to_object(self) -> InfoObject {
         if self.0 == abi::MPI_INFO_ENV {

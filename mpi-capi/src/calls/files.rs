@@ -12,7 +12,6 @@ use crate::args::{Datatype, File, Info, Offset, OutStatus, Text};
 use crate::error::{Error, Result};
 use crate::objects::datareps;
 use crate::objects::file::FileObject;
-use crate::objects::info::InfoObject;
 use crate::registry;
 
 /// A bit of `amode`, and the field that it is.
@@ -133,25 +132,8 @@ pub fn register(lite: io::File) -> Handle {
 
 /// The hints of `info` beside those known.
 pub fn hints(mut known: io::Hints, info: Info) -> io::Hints {
-    let given = info.to_object();
-    for key in given.keys() {
-        if let (Ok(name), Ok(Some(value))) = (core::str::from_utf8(key), given.get(key)) {
-            known.set(name, &String::from_utf8_lossy(value));
-        }
-    }
+    info.each(|key, value| known.set(key, value));
     known
-}
-
-/// A new info object with the hints in use.
-///
-/// # Errors
-/// None.
-pub fn hints_of(lite: &io::File) -> Result<Handle> {
-    let mut info = InfoObject::default();
-    for (key, value) in lite.hints() {
-        info.set(key.as_bytes(), value.as_bytes())?;
-    }
-    Ok(registry::insert(info))
 }
 
 /// Sets the view of a file.

@@ -13,10 +13,8 @@ use mpi_lite::rma::{
 use crate::abi::{self, Handle};
 use crate::args::{Aint, Assertion, Count, Datatype, Info, LockType, Op, Rank, SendPtr, Unit, Win};
 use crate::error::{Error, Result};
-use crate::objects::info::InfoObject;
 use crate::objects::request;
 use crate::objects::win::WinObject;
-use crate::registry;
 
 /// A bit of `assert`, and the field that it is.
 type AssertionBit = (c_int, fn(&mut Assertions) -> &mut bool);
@@ -297,23 +295,6 @@ pub fn register(window: rma::Window) -> (Handle, *mut u8) {
 
 /// The hints of `info` beside those known.
 pub fn hints(mut known: Hints, info: Info) -> Hints {
-    let given = info.to_object();
-    for key in given.keys() {
-        if let (Ok(name), Ok(Some(value))) = (core::str::from_utf8(key), given.get(key)) {
-            known.set(name, &String::from_utf8_lossy(value));
-        }
-    }
+    info.each(|key, value| known.set(key, value));
     known
-}
-
-/// A new info object with the hints in use.
-///
-/// # Errors
-/// None.
-pub fn hints_of(window: &rma::Window) -> Result<Handle> {
-    let mut info = InfoObject::default();
-    for (key, value) in window.hints() {
-        info.set(key.as_bytes(), value.as_bytes())?;
-    }
-    Ok(registry::insert(info))
 }

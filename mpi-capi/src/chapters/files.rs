@@ -54,7 +54,7 @@ mpi! {
 
     /// The hints in use. MPI 5.0, 14.2.8.
     fn MPI_File_get_info(fh: File, info_used: Out<Info>) {
-        info_used.set(files::hints_of(&fh.lite()?)?)
+        info_used.set(Info::make(fh.lite()?.hints())?)
     }
 
     /// Where the individual file pointer is, in etypes. MPI 5.0, 14.4.3.

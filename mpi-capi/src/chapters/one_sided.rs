@@ -298,7 +298,7 @@ mpi! {
 
     /// The hints in use. MPI 5.0, 12.2.7.
     fn MPI_Win_get_info(win: Win, info_used: Out<Info>) {
-        info_used.set(windows::hints_of(win.lite()?)?)
+        info_used.set(Info::make(win.lite()?.hints())?)
     }
 
     /// Begins an access epoch for one target. MPI 5.0, 12.5.3.

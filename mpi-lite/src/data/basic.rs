@@ -290,11 +290,10 @@ impl Basic {
         self.has_no_gaps().then_some(bytes)
     }
 
-    /// Returns true if it is an integer of so many bytes, which sums may be made of.
+    /// Returns true if the machine keeps it as an integer of eight bytes.
     #[inline]
-    pub(crate) fn is_integer(self, bytes: u64) -> bool {
-        let machine = self.machine();
-        matches!(machine, Machine::I64 | Machine::U64) && bytes == 8
+    pub(crate) fn is_long_integer(self) -> bool {
+        matches!(self.machine(), Machine::I64 | Machine::U64)
     }
 
     /// Returns true if the machine keeps both alike.

@@ -66,11 +66,7 @@ impl PeerMemory {
     /// # Errors
     /// Those of the system. A part of `to` may be filled.
     pub(crate) fn read(self, address: u64, to: Span) -> Result<(), Unreachable> {
-        self.copy(address, to, |pid, here, there| {
-            // SAFETY: `here` is a span, whose creator vouched for its memory; the system checks
-            // `there`.
-            unsafe { system::readv(pid, here, core::slice::from_ref(there)) }
-        })
+        self.copy(address, to, self.reads())
     }
 
     /// Copies `from` to `address` of the process.
@@ -78,10 +74,7 @@ impl PeerMemory {
     /// # Errors
     /// Those of the system. A part of `from` may be there.
     pub(crate) fn write(self, address: u64, from: Span) -> Result<(), Unreachable> {
-        self.copy(address, from, |pid, here, there| {
-            // SAFETY: as above.
-            unsafe { system::writev(pid, here, core::slice::from_ref(there)) }
-        })
+        self.copy(address, from, self.writes())
     }
 
     /// Fills `to` with ranges of the process, one behind the other: the address and the bytes of
@@ -90,11 +83,7 @@ impl PeerMemory {
     /// # Errors
     /// As [`PeerMemory::read`].
     pub(crate) fn gather(self, ranges: &[(u64, usize)], to: Span) -> Result<(), Unreachable> {
-        self.copy_ranges(ranges, to, |here, there| {
-            // SAFETY: `here` is a span, whose creator vouched for its memory; the system checks
-            // `there`.
-            unsafe { system::readv(self.0, here, there) }
-        })
+        self.copy_ranges(ranges, to, self.reads())
     }
 
     /// Copies `from` to ranges of the process, one behind the other.
@@ -102,10 +91,22 @@ impl PeerMemory {
     /// # Errors
     /// As [`PeerMemory::write`].
     pub(crate) fn scatter(self, ranges: &[(u64, usize)], from: Span) -> Result<(), Unreachable> {
-        self.copy_ranges(ranges, from, |here, there| {
+        self.copy_ranges(ranges, from, self.writes())
+    }
+
+    fn reads(self) -> impl Fn(*const libc::iovec, &[libc::iovec]) -> isize {
+        move |here, there| {
+            // SAFETY: `here` is a span, whose creator vouched for its memory; the system checks
+            // `there`.
+            unsafe { system::readv(self.0, here, there) }
+        }
+    }
+
+    fn writes(self) -> impl Fn(*const libc::iovec, &[libc::iovec]) -> isize {
+        move |here, there| {
             // SAFETY: as above.
             unsafe { system::writev(self.0, here, there) }
-        })
+        }
     }
 
     fn copy_ranges(
@@ -127,7 +128,7 @@ impl PeerMemory {
                 let mut at = 0;
                 for &(address, len) in ranges {
                     let part = here.part(at, len);
-                    self.copy(address, part, |_, here, there| call(here, &[*there]))?;
+                    self.copy(address, part, &call)?;
                     at += len;
                 }
             }
@@ -140,7 +141,7 @@ impl PeerMemory {
         self,
         address: u64,
         span: Span,
-        call: impl Fn(libc::pid_t, *const libc::iovec, &libc::iovec) -> isize,
+        call: impl Fn(*const libc::iovec, &[libc::iovec]) -> isize,
     ) -> Result<(), Unreachable> {
         let mut done = 0;
         while done < span.len() {
@@ -149,7 +150,7 @@ impl PeerMemory {
             let at = (address as usize).wrapping_add(done);
             let there = range(at as u64, here.len());
             // An `IoSliceMut` is an iovec.
-            let copied = call(self.0, (&raw const here).cast(), &there);
+            let copied = call((&raw const here).cast(), &[there]);
             match usize::try_from(copied) {
                 Ok(bytes) if bytes > 0 => done += bytes,
                 _ => return Err(self.failed(copied, at as u64)),

@@ -17,7 +17,7 @@ pub(super) struct Attached(BTreeMap<u64, Span>);
 impl Attached {
     /// The region in which the `len` bytes at `address` begin, and where they do. All of them lie
     /// in it and in those that follow without a gap.
-    pub(super) fn find(&self, address: u64, len: u64) -> Option<(Span, i64)> {
+    fn find(&self, address: u64, len: u64) -> Option<(Span, i64)> {
         let (first, span) = self.0.range(..=address).next_back()?;
         let end = address.checked_add(len)?;
         let mut reached = *first;
@@ -36,7 +36,7 @@ impl Attached {
         Some(address..address + span.len() as u64)
     }
 
-    /// Checks that the data of a target lies in one region.
+    /// Checks that the data of a target is attached.
     ///
     /// # Errors
     /// `RmaRange`, `Count`.

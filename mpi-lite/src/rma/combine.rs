@@ -20,53 +20,48 @@ pub(super) fn combine(
     if let Some(old) = old {
         old.copy_from(target);
     }
-    let datatype = Datatype::Basic(base);
     match (op, incoming.span(), target.span()) {
         (Op::NoOp, ..) => Ok(()),
         (Op::Replace, ..) => {
             target.copy_from(incoming);
             Ok(())
         }
-        (_, Some(incoming), Some(target)) if base.has_no_gaps() => op.apply_to(
-            incoming,
-            target,
-            target.len() as u64 / base.size(),
-            &datatype,
-        ),
-        _ => combine_copies(op, &datatype, incoming, target),
+        (_, Some(incoming), Some(target)) if base.has_no_gaps() => {
+            combine_runs((op, base), incoming, target, None)
+        }
+        _ => combine_copies(op, &Datatype::Basic(base), incoming, target),
     }
 }
 
-/// The same with runs of bytes, of a datatype without gaps. Returns false if it cannot be.
+/// The same with runs of bytes, of a datatype without gaps.
+///
+/// # Errors
+/// `Op`: the operator is not defined for it.
 #[inline(always)]
 pub(super) fn combine_runs(
     (op, base): (&Op, Basic),
     incoming: Span,
     target: Span,
     old: Option<Span>,
-) -> bool {
+) -> Result<()> {
     if let Some(old) = old {
         old.copy_short(target);
     }
     match (op, target.len()) {
-        (Op::NoOp, _) => true,
-        (Op::Replace, _) => {
-            target.copy_short(incoming);
-            true
-        }
+        (Op::NoOp, _) => {}
+        (Op::Replace, _) => target.copy_short(incoming),
         // One integer: what programs count with.
-        (Op::Sum, 8) if base.is_integer(8) => {
+        (Op::Sum, 8) if base.is_long_integer() => {
             let ([a], [b]) = (incoming.to_words(), target.to_words());
             let sum = a.wrapping_add(b);
             target.write_words(|_| sum);
-            true
         }
         (_, len) => {
             let count = len as u64 / base.size();
-            let done = op.apply_to(incoming, target, count, &Datatype::Basic(base));
-            done.is_ok()
+            op.apply_to(incoming, target, count, &Datatype::Basic(base))?;
         }
     }
+    Ok(())
 }
 
 /// Compare and swap with four or eight bytes. Returns false if they are not as many.

@@ -261,8 +261,8 @@ impl Making {
         let memory = Memory::parts(&arena, (first, me), &parts);
         let places = memory.mapped.iter().flatten();
         let places = places.map(|span| RankMemory::here(*span)).collect();
-        let way = Near::new(&self.communicator, node, arena, places, &self.title);
-        Ok(self.finish(memory, Means::Near(way), Arc::default()))
+        let near = Near::new(&self.communicator, node, arena, places, &self.title);
+        Ok(self.finish(memory, Means::Near(near), Arc::default()))
     }
 
     /// A window of memory that the system copies from process to process.
@@ -277,14 +277,14 @@ impl Making {
     fn finish_far(self, own: Memory) -> Result<Window> {
         let attached = Arc::<Mutex<Attached>>::default();
         let is_dynamic = self.flavor == Flavor::Dynamic;
-        let way = Far::new(
+        let far = Far::new(
             &self.communicator,
             (own.own, self.flavor == Flavor::Shared),
             is_dynamic.then(|| Arc::clone(&attached)),
             &self.title,
         );
         self.all_agree(true)?;
-        Ok(self.finish(own, Means::Far(way), attached))
+        Ok(self.finish(own, Means::Far(far), attached))
     }
 
     fn finish(self, memory: Memory, means: Means, attached: SharedAttached) -> Window {

@@ -76,9 +76,7 @@ impl Memory {
             _keeper: Keeper::Shared(Arc::clone(arena)),
         }
     }
-}
 
-impl Memory {
     /// Where that of this process begins.
     pub(super) fn base(&self) -> *mut u8 {
         address(self.own)

@@ -24,8 +24,6 @@ mod operation;
 mod queries;
 mod runs;
 mod synchronise;
-#[cfg(test)]
-mod tests;
 mod title;
 mod window;
 

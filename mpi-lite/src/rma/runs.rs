@@ -73,7 +73,7 @@ impl Window {
         let Some(_held) = near.try_hold(at.0) else {
             return false;
         };
-        combine_runs((op, base), incoming, place, old)
+        combine_runs((op, base), incoming, place, old).is_ok()
     }
 
     /// Compares and swaps an element of four or eight bytes at once: the new one, what must be

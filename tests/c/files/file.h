@@ -2,30 +2,12 @@
 #ifndef FILE_H
 #define FILE_H
 
-#include "../check.h"
+#include "../returned.h"
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 static char file_name[200];
-
-/* The calls of these tests return their errors, as those of files do at first. */
-#define OK(call)                                                                  \
-    do {                                                                          \
-        int code_ = (call);                                                       \
-        char text_[MPI_MAX_ERROR_STRING] = "";                                    \
-        int length_;                                                              \
-        if (code_ != MPI_SUCCESS)                                                 \
-            MPI_Error_string(code_, text_, &length_);                             \
-        CHECK(code_ == MPI_SUCCESS, "%s to go well, not: %s", #call, text_);      \
-    } while (0)
-
-#define FAILS(call, class)                                                        \
-    do {                                                                          \
-        int code_ = (call);                                                       \
-        CHECK(class_of(code_) == (class), "%s to fail with %s, not class %d", #call, \
-              #class, class_of(code_));                                           \
-    } while (0)
 
 /* Makes a name; the file is not there. */
 static inline void name_file(const char *what)

@@ -8,7 +8,7 @@ use super::desk::{Desk, Landing, Left, Out, Queued, Visitor};
 use super::record::{ANSWERS, ASKS, Answer, CLASSES, HEADER, NO_BODY, Reader, Record};
 use crate::data::{Area, Buffer};
 use crate::engine::{Effects, Handler, Head};
-use crate::error::{Cause, Class};
+use crate::error::{Cause, Class, Error};
 use crate::ids::PeerId;
 use crate::rma::errors::wrong;
 
@@ -80,6 +80,12 @@ impl Handler for Service {
             Some(())
         });
     }
+}
+
+/// The error that a target tells, by the number of its class on the wire.
+fn told(class: u8, why: &str) -> Error {
+    let class = CLASSES.get(usize::from(class)).copied();
+    wrong(class.unwrap_or(Class::Other), why)
 }
 
 /// What comes.
@@ -181,10 +187,8 @@ impl Desk {
             match reader.answer()? {
                 Answer::Done(id) => line.answered = line.answered.max(id),
                 Answer::Failed(id, class, why) => {
-                    let class = CLASSES.get(usize::from(class)).copied();
                     line.answered = line.answered.max(id);
-                    line.error
-                        .get_or_insert_with(|| wrong(class.unwrap_or(Class::Other), why));
+                    line.error.get_or_insert_with(|| told(class, why));
                 }
                 Answer::Data(id, data) => {
                     if let Some(reply) = self.replies.get(&id) {
@@ -198,9 +202,7 @@ impl Desk {
                     return Some(reply.place.clone());
                 }
                 Answer::Refused(id, class, why) => {
-                    let class = CLASSES.get(usize::from(class)).copied();
-                    let error = wrong(class.unwrap_or(Class::Other), why);
-                    self.end_reply(id, Some(error), out);
+                    self.end_reply(id, Some(told(class, why)), out);
                 }
                 Answer::Posted => line.posts += 1,
                 Answer::Held(holder) => line.holder = Some(holder),

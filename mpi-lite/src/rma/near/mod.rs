@@ -17,6 +17,7 @@ use self::control::{Control, Held, Waiter};
 use super::combine;
 use super::epochs::LockKind;
 use super::operation::{AccessKind, Target, WindowAction};
+use super::title::Title;
 use crate::comm::Communicator;
 use crate::data::Area;
 use crate::error::Result;
@@ -68,7 +69,7 @@ impl Near {
         node: &Arc<Node>,
         arena: Arc<Arena>,
         places: Vec<RankMemory>,
-        title: &super::title::Title,
+        title: &Title,
     ) -> Self {
         Self {
             control: Control::new(communicator, node, arena, title),

@@ -1,1 +1,0 @@
-//! Windows of processes that share memory, in threads.
