@@ -16,6 +16,7 @@ pub mod entry;
 pub mod error;
 pub mod event_types;
 pub mod events;
+mod forks;
 pub mod global;
 pub mod handle;
 pub mod header;

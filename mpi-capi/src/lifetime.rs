@@ -26,6 +26,7 @@ use crate::abi::{self, Handle};
 use crate::describe::Caller;
 use crate::error::{Cause, Error, Result};
 use crate::events;
+use crate::forks;
 use crate::global::{LIBRARY, Library, Stage, Thread};
 use crate::objects::attributes;
 use crate::objects::comm::{self, CommObject};
@@ -207,9 +208,7 @@ impl Library {
                 process.engine().report().set_program(&Caller);
                 assert!(self.process.set(process).is_ok(), "a process joins once");
                 panic::install_hook();
-                // SAFETY: the handler stores to an atomic, which is allowed between fork and exec.
-                // Without memory for it the only harm is that a misuse goes unnoticed.
-                unsafe { libc::pthread_atfork(None, None, Some(note_fork)) };
+                forks::watch(self.process().engine());
                 uses.membership = Membership::Joined(Thread::current(), std::process::id());
             }
             Membership::Left => {
@@ -277,12 +276,4 @@ fn fail_at_exit(error: &Error) -> ! {
     let (place, class) = (LIBRARY.whereabouts(), codes::class_name(error.class()));
     let line = format!("MPI error {place} at exit: {error} [{class}]");
     LIBRARY.end_with(1, &line)
-}
-
-/// Runs in each process that the program forks. It shares the parent's sockets: a packet from it
-/// would take a number that the parent uses again, and both would wait for ever.
-extern "C" fn note_fork() {
-    if LIBRARY.stage().is_running() {
-        LIBRARY.stage.store(Stage::Forked as u8, Ordering::Relaxed);
-    }
 }

@@ -2,7 +2,7 @@
 //! (`mpi-lite/tests/models/`). Decision 0024.
 #![expect(
     unsafe_code,
-    reason = "a bare system call, and a register that Rust does not name"
+    reason = "system calls, and a register that Rust does not name"
 )]
 
 use core::sync::atomic::AtomicU32;
@@ -54,6 +54,40 @@ pub(crate) fn sleep_on(word: &AtomicU32, seen: u32, timeout: Duration) {
 pub(crate) fn wake_from(word: &AtomicU32) {
     // SAFETY: the system only takes the address.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, 1) };
+}
+
+/// This thread handles no signals while this lives; others of the process may.
+pub(crate) struct NoSignals(libc::sigset_t);
+
+impl NoSignals {
+    pub(crate) fn begin() -> Self {
+        // SAFETY: sets of signals are plain bytes, which the calls fill.
+        unsafe {
+            let (mut all, mut before) = (core::mem::zeroed(), core::mem::zeroed());
+            libc::sigfillset(&raw mut all);
+            // Those of a fault are not to be kept back.
+            for fault in [
+                libc::SIGSEGV,
+                libc::SIGBUS,
+                libc::SIGFPE,
+                libc::SIGILL,
+                libc::SIGTRAP,
+            ] {
+                libc::sigdelset(&raw mut all, fault);
+            }
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
+            Self(before)
+        }
+    }
+}
+
+impl Drop for NoSignals {
+    fn drop(&mut self) {
+        // SAFETY: the set of before.
+        unsafe {
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.0, core::ptr::null_mut())
+        };
+    }
 }
 
 /// A word that no other thread has at the same time, never 0.

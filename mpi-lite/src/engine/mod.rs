@@ -14,6 +14,7 @@ mod ports;
 pub mod protocol;
 mod report;
 mod requests;
+mod still;
 mod tasks;
 #[cfg(all(test, feature = "sim"))]
 mod tests;
@@ -33,6 +34,7 @@ pub use report::{CollectiveEvent, Event, MessageEvent, MessageStep, Observer};
 pub use report::{CollectiveLeft, Leftovers, MessageLeft};
 pub use report::{NameOfTag, Program, Subject};
 pub use requests::{Array, Completion, PartitionedReceive, PartitionedSend, Request, Status};
+pub(crate) use still::while_still;
 pub use tasks::{
     Job, Make, Message, Outcome, Plan, Purpose, ReceivePlan, Recipe, SendPlan, Submissions,
     Submitted, TaskId, Work,

@@ -72,6 +72,15 @@ pub(crate) fn send(
 /// # Errors
 /// Those of recvmsg(2); `EMFILE` if the descriptor is lost, as this process may not open more.
 pub(crate) fn receive(socket: impl AsFd, bytes: &mut [u8]) -> io::Result<Came> {
+    // The system looks into the queue, and then whether the other end is closed. A datagram may
+    // have come between the two. So the first end may not be the end.
+    match receive_once(&socket, bytes)? {
+        Came::End => receive_once(&socket, bytes),
+        came => Ok(came),
+    }
+}
+
+fn receive_once(socket: impl AsFd, bytes: &mut [u8]) -> io::Result<Came> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;

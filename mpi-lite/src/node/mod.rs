@@ -10,6 +10,7 @@ pub(crate) mod datagrams;
 mod doorbells;
 mod exchange;
 pub(crate) mod filter;
+pub(crate) mod in_place;
 mod line;
 mod mismatch;
 mod passage;
@@ -31,6 +32,7 @@ use std::sync::Arc;
 pub use arena::{Arena, ArenaError, Joining};
 pub use cores::{CORES_MAX, Cores};
 use doorbells::Doorbells;
+pub use in_place::{Fork, Lending};
 pub use passage::{Ask, Offer, Passage, PassageError};
 use peer_memory::PeerMemory;
 pub use segment::RANKS_MAX;
@@ -69,6 +71,7 @@ pub struct Node {
     wakeup: Wakeup,
     passage: Passage,
     copy_across: CopyAcross,
+    lending: Arc<Lending>,
     /// Collectives without messages so far.
     epochs: Arc<AtomicU64>,
     /// A word that local peers read to find out whether they can read our memory.
@@ -122,6 +125,7 @@ impl Node {
             segment,
             wakeup,
             copy_across,
+            lending: Arc::default(),
             epochs: Arc::default(),
             _witness: witness,
         }
@@ -158,6 +162,17 @@ impl Node {
     /// Returns true if a rank of this node must fence before it looks whether another one sleeps.
     pub(crate) fn must_fence(&self) -> bool {
         (0..self.peers.len() as u32).any(|local| self.wakeup.must_fence(self.segment.area(local)))
+    }
+
+    /// What the program has lent to windows.
+    #[must_use]
+    pub fn lending(&self) -> &Arc<Lending> {
+        &self.lending
+    }
+
+    /// Returns true if processes may share the memory of programs.
+    pub(crate) fn shares_memory_of_programs(&self) -> bool {
+        self.copy_across != CopyAcross::Off && cfg!(not(miri))
     }
 
     /// The memory of a rank of this node, if the system allows copies from and to it.

@@ -18,8 +18,10 @@ use super::title::Title;
 use super::window::{Inner, Window};
 use crate::coll::{BarrierOf, Told};
 use crate::comm::{Communicator, Operation};
+use crate::engine::while_still;
 use crate::error::{Cause, Class, Result};
 use crate::memory::Span;
+use crate::node::in_place::Loan;
 use crate::node::{Arena, Node};
 
 /// The barrier of a fence.
@@ -55,21 +57,12 @@ impl Window {
             own.address(),
             hints,
         )?;
-        let memory = Memory::given(own, making.place());
-        let Some(node) = making.node() else {
-            return making.finish_far(memory);
-        };
-        let me = making.communicator.rank();
-        let locals = near::locals(&making.communicator, &node);
-        let place = |rank: usize| match rank == me as usize {
-            true => Some(RankMemory::here(own)),
-            false => RankMemory::there(&node, locals[rank], making.bases[rank]),
-        };
-        let places: Option<Vec<_>> = (0..locals.len()).map(place).collect();
-        // All of them, or none: an atomic operation must be done in one way.
-        match making.all_agree(places.is_some())? {
-            true => making.finish_near(&node, memory, places.unwrap_or_default()),
-            false => making.finish_far(memory),
+        match making.node() {
+            Some(node) => making.finish_lent(&node, own),
+            None => {
+                let memory = Memory::given(own, making.place());
+                making.finish_far(memory)
+            }
         }
     }
 
@@ -82,7 +75,7 @@ impl Window {
     pub fn allocate(communicator: &Communicator, extent: Extent, hints: Hints) -> Result<Self> {
         let making = Making::begin(communicator, (Flavor::Allocate, extent), 0, hints)?;
         match making.node() {
-            Some(node) => making.finish_mapped(&node),
+            Some(node) => making.finish_allocated(&node),
             None => {
                 let memory = Memory::private(extent.size, making.place());
                 let memory = making.all_succeed(memory)?;
@@ -104,7 +97,7 @@ impl Window {
     ) -> Result<Self> {
         let making = Making::begin(communicator, (Flavor::Shared, extent), 0, hints)?;
         if let Some(node) = making.node() {
-            return making.finish_mapped(&node);
+            return making.finish_allocated(&node);
         }
         let memory = making.shared_without_node()?;
         making.finish_far(memory)
@@ -251,26 +244,79 @@ impl Making {
         self.all_succeed(memory::arena_near(&self.communicator, node, bytes))
     }
 
-    /// A window whose memory is mapped by all processes.
-    fn finish_mapped(self, node: &Arc<Node>) -> Result<Window> {
+    /// A window whose memory is a part of an arena.
+    fn finish_allocated(self, node: &Arc<Node>) -> Result<Window> {
         let me = self.communicator.rank();
         let is_apart = memory::is_apart(self.flavor, self.hints.is_noncontiguous);
         let (parts, bytes) = memory::parts_of(&self.extents, is_apart)?;
         let first = memory::whole_pages(near::bytes_of(self.extents.len()));
         let arena = self.arena(node, first.saturating_add(bytes))?;
         let memory = Memory::parts(&arena, (first, me), &parts);
+        Ok(self.finish_mapped(node, arena, memory))
+    }
+
+    /// A window whose memory is mapped by all processes.
+    fn finish_mapped(self, node: &Arc<Node>, arena: Arc<Arena>, memory: Memory) -> Window {
         let places = memory.mapped.iter().flatten();
         let places = places.map(|span| RankMemory::here(*span)).collect();
         let near = Near::new(&self.communicator, node, arena, places, &self.title);
-        Ok(self.finish(memory, Means::Near(near), Arc::default()))
+        self.finish(memory, Means::Near(near), Arc::default())
     }
 
-    /// A window of memory that the system copies from process to process.
-    fn finish_near(self, node: &Arc<Node>, own: Memory, places: Vec<RankMemory>) -> Result<Window> {
-        let bytes = near::bytes_of(self.extents.len());
+    /// A window of memory of the program: all processes map it, or the system copies it from
+    /// process to process. All of it in one way, since atomic operations must be.
+    fn finish_lent(self, node: &Arc<Node>, own: Span) -> Result<Window> {
+        let (me, size) = self.place();
+        let first = memory::whole_pages(near::bytes_of(size));
+        let parts = memory::parts_of_lent(&self.bases, &self.extents, first);
+        let parts = parts.filter(|_| size > 1);
+        let bytes = parts.as_ref().map_or(first, |(_, bytes)| *bytes);
         let arena = self.arena(node, bytes)?;
-        let near = Near::new(&self.communicator, node, arena, places, &self.title);
-        Ok(self.finish(own, Means::Near(near), Arc::default()))
+        let moved = parts.map(|(parts, _)| {
+            let place = (&arena, parts[me as usize].0 as usize);
+            let engine = self.communicator.engine();
+            let may_move = node.shares_memory_of_programs();
+            let moved = may_move.then(|| {
+                while_still(engine, |still| {
+                    Loan::of_moved(still, node.lending(), own, place)
+                })
+            });
+            (parts, moved.flatten().and_then(core::result::Result::ok))
+        });
+        if let Some((parts, loan)) = moved {
+            let is_mapped = self.all_agree(loan.is_some())?;
+            match loan {
+                Some(loan) if is_mapped => {
+                    let memory = Memory::lent(own, (&arena, me), &parts, loan);
+                    return Ok(self.finish_mapped(node, arena, memory));
+                }
+                Some(loan) => _ = while_still(self.communicator.engine(), |still| loan.end(still)),
+                None => {}
+            }
+        }
+        self.finish_copied(node, arena, own)
+    }
+
+    /// A window of memory that the system copies from process to process, if it does that for all.
+    fn finish_copied(self, node: &Arc<Node>, arena: Arc<Arena>, own: Span) -> Result<Window> {
+        let me = self.communicator.rank();
+        let locals = near::locals(&self.communicator, node);
+        let place = |rank: usize| match rank == me as usize {
+            true => Some(RankMemory::here(own)),
+            false => RankMemory::there(node, locals[rank], self.bases[rank]),
+        };
+        let places: Option<Vec<_>> = (0..locals.len()).map(place).collect();
+        match (self.all_agree(places.is_some())?, places) {
+            (true, Some(places)) => {
+                let memory = Memory::copied(node, own, self.place());
+                let near = Near::new(&self.communicator, node, arena, places, &self.title);
+                Ok(self.finish(memory, Means::Near(near), Arc::default()))
+            }
+            _ => {
+                let memory = Memory::given(own, self.place());
+                self.finish_far(memory)
+            }
+        }
     }
 
     /// A window whose operations are messages. All have opened its port when this returns.

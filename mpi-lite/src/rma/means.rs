@@ -1,9 +1,12 @@
 //! The means of a window, and what synchronisation asks of them.
 
+use core::sync::atomic::Ordering::SeqCst;
+
 use super::epochs::LockKind;
 use super::far::Far;
 use super::near::Near;
 use crate::error::Result;
+use crate::sync::fence;
 
 /// How operations reach their targets.
 #[derive(Debug)]
@@ -82,6 +85,15 @@ impl Means {
         match self {
             Self::Near(_) => Ok(()),
             Self::Far(far) => far.flush_local(ranks),
+        }
+    }
+
+    /// Orders loads and stores of the program. What waits to be sent leaves.
+    pub(super) fn sync(&self) -> Result<()> {
+        fence(SeqCst);
+        match self {
+            Self::Near(_) => Ok(()),
+            Self::Far(far) => far.sync(),
         }
     }
 

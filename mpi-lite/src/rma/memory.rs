@@ -11,8 +11,10 @@ use super::extent::{Extent, Flavor};
 use super::near;
 use crate::comm::Communicator;
 use crate::data::Buffer;
+use crate::engine::{Engine, while_still};
 use crate::error::{Cause, Class, Result};
 use crate::memory::Span;
+use crate::node::in_place::{self, Loan};
 use crate::node::{Arena, ArenaError, Node};
 
 /// The memory of a window at one process.
@@ -23,12 +25,13 @@ pub(super) struct Memory {
     /// That of each rank, as far as it is mapped here.
     pub(super) mapped: Box<[Option<Span>]>,
     /// What keeps it.
-    _keeper: Keeper,
+    keeper: Keeper,
 }
 
 #[derive(Debug)]
 enum Keeper {
-    Program,
+    /// The program; `Some` if local peers reach it.
+    Program(Option<Loan>),
     Private(#[expect(dead_code, reason = "it is there to be dropped")] Buffer),
     Shared(#[expect(dead_code, reason = "it is there to be dropped")] Arc<Arena>),
 }
@@ -44,7 +47,7 @@ impl Memory {
         Self {
             own,
             mapped: mapped.into(),
-            _keeper: Keeper::Program,
+            keeper: Keeper::Program(None),
         }
     }
 
@@ -58,8 +61,8 @@ impl Memory {
         let buffer = Buffer::zeroed(len)?;
         let own = buffer.occupied()?;
         let given = Self::given(own, place);
-        let _keeper = Keeper::Private(buffer);
-        Ok(Self { _keeper, ..given })
+        let keeper = Keeper::Private(buffer);
+        Ok(Self { keeper, ..given })
     }
 
     /// The parts of an arena, from byte `first` of it on.
@@ -73,7 +76,41 @@ impl Memory {
         Self {
             own: mapped[rank as usize],
             mapped: mapped.into_iter().map(Some).collect(),
-            _keeper: Keeper::Shared(Arc::clone(arena)),
+            keeper: Keeper::Shared(Arc::clone(arena)),
+        }
+    }
+
+    /// Memory that the program has given, from and to which the system copies for local peers.
+    pub(super) fn copied(node: &Node, own: Span, place: (u32, usize)) -> Self {
+        let loan = Loan::of_copied(node.lending(), own);
+        let keeper = Keeper::Program(Some(loan));
+        let given = Self::given(own, place);
+        Self { keeper, ..given }
+    }
+
+    /// Memory that each program has given, and that all have moved to their parts of an arena.
+    pub(super) fn lent(
+        own: Span,
+        (arena, rank): (&Arc<Arena>, u32),
+        parts: &[(u64, u64)],
+        loan: Loan,
+    ) -> Self {
+        let part = |&(at, len): &(u64, u64)| Some(arena.part(at as usize, len as usize));
+        let mut mapped: Box<[_]> = parts.iter().map(part).collect();
+        mapped[rank as usize] = Some(own);
+        let keeper = Keeper::Program(Some(loan));
+        Self {
+            own,
+            mapped,
+            keeper,
+        }
+    }
+
+    /// Gives the program back what it has lent. Nobody else uses it any more.
+    pub(super) fn end(&self, engine: &Engine) {
+        if let Keeper::Program(Some(loan)) = &self.keeper {
+            // If that cannot be now, the end of another window does it.
+            while_still(engine, |still| loan.end(still));
         }
     }
 
@@ -113,6 +150,22 @@ pub(super) fn parts_of(extents: &[Extent], is_apart: bool) -> Result<(Vec<(u64, 
         end = next.ok_or(Cause::NoMemory { bytes })?;
     }
     Ok((parts, end))
+}
+
+/// Where the memory of each rank's program begins in an arena, in which it moves to whole pages
+/// from `first` on, how long it is, and the bytes of all. `None`: it does not move.
+pub(super) fn parts_of_lent(
+    bases: &[u64],
+    extents: &[Extent],
+    first: u64,
+) -> Option<(Vec<(u64, u64)>, u64)> {
+    let (mut parts, mut end) = (Vec::new(), first);
+    for (&base, extent) in bases.iter().zip(extents) {
+        let (bytes, within) = in_place::room_for(base, extent.size)?;
+        parts.push((end + within, extent.size));
+        end += bytes;
+    }
+    Some((parts, end))
 }
 
 /// So many bytes, and what is left of the last page.

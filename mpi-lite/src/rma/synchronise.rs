@@ -1,7 +1,5 @@
 //! The calls that open and close epochs. Source: MPI 5.0, 12.5.
 
-use core::sync::atomic::Ordering::SeqCst;
-
 use super::create::{FENCE, FREE};
 use super::epochs::LockKind;
 use super::errors::{out_of_turn, wrong};
@@ -9,7 +7,6 @@ use super::extent::Flavor;
 use super::window::{Inner, Window};
 use crate::comm::Group;
 use crate::error::{Class, Result};
-use crate::sync::fence;
 
 /// What the program asserts. Two change what a call does: `no_succeed` in a fence, and `no_check`
 /// in the start of accesses to a shared window. Source: MPI 5.0, 12.5.5.
@@ -257,15 +254,15 @@ impl Window {
     }
 
     /// Orders the loads and stores of the program before this call with those after it. The memory
-    /// is one for all (`MPI_WIN_UNIFIED`), so nothing else is to be done.
+    /// is one for all (`MPI_WIN_UNIFIED`). Operations that were begun go on, since a program may
+    /// call this in a loop until its memory changes.
     ///
     /// # Errors
-    /// None.
+    /// `Lost`.
     ///
     /// Source: MPI 5.0, 12.5.4.
     pub fn sync(&self) -> Result<()> {
-        fence(SeqCst);
-        Ok(())
+        self.inner.means.sync()
     }
 }
 
@@ -338,6 +335,9 @@ impl Window {
         let flushed = inner.means.flush(inner.ranks());
         let ended = inner.communicator.run(&FREE);
         inner.means.end();
+        if ended.is_ok() {
+            inner.memory.end(inner.communicator.engine());
+        }
         flushed.and(ended)
     }
 }

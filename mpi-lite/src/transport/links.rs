@@ -107,6 +107,12 @@ impl Links {
         self.memory.is_some_and(|link| !self.list[link].is_quiet())
     }
 
+    /// Returns true if other processes may be copying from or to memory of the program now.
+    #[must_use]
+    pub fn let_others_copy(&self) -> bool {
+        self.tallies().others_copy
+    }
+
     /// Returns true if all messages to other processes are with their receivers.
     #[must_use]
     pub fn are_quiet(&self) -> bool {

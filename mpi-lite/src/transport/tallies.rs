@@ -14,6 +14,8 @@ pub struct Tallies {
     pub(super) streams: Streams,
     pub(super) udp: Datagrams,
     pub(super) tcp: Connections,
+    /// Other processes may be copying from or to memory of the program now.
+    pub(super) others_copy: bool,
 }
 
 impl Tallies {

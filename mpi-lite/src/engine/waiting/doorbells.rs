@@ -67,6 +67,11 @@ impl Doorbells {
         let _ = rustix::io::write(doorbell.as_fd(), &1u64.to_ne_bytes());
     }
 
+    /// Takes back what rang the doorbell of `sleeper`.
+    pub(crate) fn silence(&self, sleeper: Sleeper) {
+        let _ = rustix::io::read(self.of_sleeper(sleeper).as_fd(), &mut [0; 8]);
+    }
+
     /// Another descriptor that wakes the program.
     ///
     /// # Errors
@@ -103,7 +108,7 @@ impl Doorbells {
         }
         let has_come = |it: &PollFd<'_>| !it.revents().is_empty();
         if has_come(&watched[own]) {
-            let _ = rustix::io::read(doorbell.as_fd(), &mut [0; 8]);
+            self.silence(sleeper);
         }
         watched.get(own + 1).is_some_and(has_come)
     }

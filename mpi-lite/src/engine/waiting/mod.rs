@@ -8,13 +8,14 @@ mod lock;
 #[cfg(test)]
 mod lock_tests;
 mod policy;
+mod stillness;
 mod ticker;
 mod wait;
 mod waiters;
 
-pub(super) use doorbells::Doorbells;
 #[cfg(test)]
 pub(super) use doorbells::doorbell;
+pub(super) use doorbells::{Doorbells, Sleeper};
 pub(super) use lock::{Guard, Leave, Lock};
 pub(super) use policy::WaitHistory;
 pub use policy::WaitPolicy;

@@ -20,6 +20,7 @@ use crate::engine::waiting::policy::sharers;
 use crate::engine::waiting::wait::Waiting;
 use crate::node::Node;
 use crate::node::wakeup::Watch;
+use crate::sync::NoSignals;
 use crate::transport::Progress;
 
 /// A tick while the program sleeps in MPI costs its core some 10 us: a switch to a process that is
@@ -69,9 +70,13 @@ impl Ticker {
         let inquiry = launcher.map(Inquiry::new);
         let thread = std::thread::Builder::new()
             .name("mpi-lite ticker".into())
-            .spawn(move || match are_silent {
-                true => shared.run_alone(inquiry),
-                false => shared.run(tick, inquiry),
+            .spawn(move || {
+                // Handlers of the program run in its own threads.
+                let _none = NoSignals::begin();
+                match are_silent {
+                    true => shared.run_alone(inquiry),
+                    false => shared.run(tick, inquiry),
+                }
             })?;
         Ok(Self {
             ticking,
@@ -122,10 +127,12 @@ impl Ticking {
     }
 
     fn run(&self, tick: Duration, mut inquiry: Option<Inquiry>) {
+        let _ticks = self.waiting().stillness().begin();
         let mut seen = u64::MAX;
         let mut vain = 0;
         let mut rests = Rests::new(tick);
         while !self.is_closed() {
+            self.stand_still_if_asked();
             if let Some(inquiry) = &mut inquiry {
                 inquiry.step(self.engine.report());
             }
@@ -159,6 +166,13 @@ impl Ticking {
                 }
             };
             std::thread::yield_now();
+        }
+    }
+
+    /// Waits while a thread of the program wants to be alone.
+    fn stand_still_if_asked(&self) {
+        if self.waiting().stillness().stand_still_if_asked() {
+            self.waiting().doorbells().silence(Sleeper::Ticker);
         }
     }
 
@@ -202,7 +216,9 @@ impl Ticking {
     /// has knocked, since it assumes that the program computes.
     fn park(&self, time: Duration) -> bool {
         match self.watch {
-            Some(watch) => watch.park(time, || self.is_closed()),
+            Some(watch) => watch.park(time, || {
+                self.is_closed() || self.waiting().stillness().is_asked()
+            }),
             None => {
                 std::thread::park_timeout(time);
                 false

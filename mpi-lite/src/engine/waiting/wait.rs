@@ -19,6 +19,7 @@ use crate::engine::tasks::{TaskId, Tasks};
 use crate::engine::waiting::doorbells::{Doorbells, Sleeper};
 use crate::engine::waiting::lock::Guard;
 use crate::engine::waiting::policy::{Next, Wait, WaitPolicy};
+use crate::engine::waiting::stillness::Stillness;
 use crate::engine::waiting::waiters::{Shared as _, Until};
 use crate::error::Result;
 use crate::transport::Progress;
@@ -88,6 +89,7 @@ pub(crate) struct Waiting {
     turns: AtomicU64,
     tasks: Tasks,
     waits: Waits,
+    stillness: Stillness,
 }
 
 impl Waiting {
@@ -105,7 +107,12 @@ impl Waiting {
             turns: AtomicU64::new(0),
             tasks,
             waits: Waits::default(),
+            stillness: Stillness::default(),
         }
+    }
+
+    pub(crate) fn stillness(&self) -> &Stillness {
+        &self.stillness
     }
 
     #[inline]

@@ -127,6 +127,10 @@ impl Far {
             let line = &desk.lines[target.rank as usize];
             Ok(line.asked - line.answered)
         })?;
+        if target.rank == self.me {
+            // The program may look at its memory, and others may change it next.
+            return self.flush(core::iter::once(self.me));
+        }
         if open < QUESTIONS_MOST {
             return Ok(());
         }
@@ -177,6 +181,17 @@ impl Far {
             Ok(())
         })?;
         self.wait_over(&ranks)
+    }
+
+    /// Sends what is collected, and takes what has come: a program may wait in a loop for a change
+    /// of its memory.
+    pub(super) fn sync(&self) -> Result<()> {
+        self.act(|desk, out| {
+            (0..desk.lines.len() as u32).for_each(|rank| desk.send(rank, None, out));
+            Ok(())
+        })?;
+        self.engine.look(|_| ());
+        Ok(())
     }
 
     fn wait_over(&self, ranks: &[u32]) -> Result<()> {

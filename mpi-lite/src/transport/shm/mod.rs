@@ -170,6 +170,7 @@ impl Shm {
     /// Adds to `tallies` what it has counted.
     pub(super) fn count(&self, tallies: &mut Tallies) {
         tallies.shm = self.counters();
+        tallies.others_copy = !self.copying.is_empty() || !self.sending.is_quiet();
     }
 
     /// What was counted so far.

@@ -1,0 +1,85 @@
+//! The ticker stands still while a thread of the program wants to be alone.
+
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::thread::yield_now;
+use std::time::Duration;
+
+use crate::clock::Instant;
+
+/// The ticker comes within this time, or the moment does not.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// Whether the ticker stands still. While it does, it reads one word and writes none.
+#[derive(Debug, Default)]
+pub(crate) struct Stillness {
+    asked: AtomicU32,
+    tickers: AtomicU32,
+}
+
+const NO: u32 = 0;
+const ASKED: u32 = 1;
+const STANDS: u32 = 2;
+
+/// A ticker runs.
+pub(super) struct Ticks<'a>(&'a Stillness);
+
+impl Drop for Ticks<'_> {
+    fn drop(&mut self) {
+        self.0.tickers.fetch_sub(1, AcqRel);
+    }
+}
+
+/// The ticker stands still while this lives.
+pub(crate) struct Stands<'a>(&'a Stillness);
+
+impl Drop for Stands<'_> {
+    fn drop(&mut self) {
+        self.0.asked.store(NO, Release);
+    }
+}
+
+impl Stillness {
+    /// Notes that a ticker begins to run.
+    pub(super) fn begin(&self) -> Ticks<'_> {
+        self.tickers.fetch_add(1, AcqRel);
+        Ticks(self)
+    }
+
+    pub(super) fn is_asked(&self) -> bool {
+        self.asked.load(Acquire) == ASKED
+    }
+
+    /// For the ticker: stands still as long as a thread wants it. Returns true if one did.
+    pub(super) fn stand_still_if_asked(&self) -> bool {
+        let stands = self.asked.compare_exchange(ASKED, STANDS, AcqRel, Relaxed);
+        while stands.is_ok() && self.asked.load(Acquire) == STANDS {
+            yield_now();
+        }
+        stands.is_ok()
+    }
+
+    /// How many tickers run: one as a rule.
+    pub(crate) fn tickers(&self) -> usize {
+        self.tickers.load(Acquire) as usize
+    }
+
+    /// Makes the ticker stand still, if there is one; `wake` wakes it. `None`: it does not come.
+    pub(crate) fn ask(&self, wake: impl FnOnce(), now: impl Fn() -> Instant) -> Option<Stands<'_>> {
+        let stands = Stands(self);
+        if self.tickers() == 0 {
+            return Some(stands);
+        }
+        self.asked.store(ASKED, Release);
+        wake();
+        let deadline = now().plus(PATIENCE);
+        while self.asked.load(Acquire) != STANDS {
+            if now() >= deadline {
+                let given_up = self.asked.compare_exchange(ASKED, NO, AcqRel, Relaxed);
+                return given_up.is_err().then_some(stands);
+            }
+            yield_now();
+        }
+        Some(stands)
+    }
+}

@@ -1,0 +1,179 @@
+//! What is mapped in this process. Source: `proc_pid_maps(5)`.
+
+use core::ops::Range;
+use std::io;
+
+/// The mappings of this process, by address.
+#[derive(Debug)]
+pub(super) struct Maps(Vec<Mapped>);
+
+#[derive(Debug, PartialEq, Eq)]
+struct Mapped {
+    range: Range<usize>,
+    /// It may be read and written, and is private.
+    is_private: bool,
+    is_code: bool,
+    may: Permissions,
+    /// The file, by device and number, and where in it the range begins.
+    file: (String, u64),
+    offset: usize,
+}
+
+/// What a program may do with memory, as mmap(2) takes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Permissions(pub(super) libc::c_int);
+
+impl Permissions {
+    pub(super) const ALL: Self = Self(libc::PROT_READ | libc::PROT_WRITE);
+
+    fn parse(permissions: &str) -> Self {
+        let all = [
+            ('r', libc::PROT_READ),
+            ('w', libc::PROT_WRITE),
+            ('x', libc::PROT_EXEC),
+        ];
+        let given = all
+            .iter()
+            .filter(|(letter, _)| permissions.contains(*letter));
+        Self(given.fold(libc::PROT_NONE, |all, (_, bit)| all | bit))
+    }
+}
+
+/// Memory of these names is not replaced: stacks grow, and large pages and devices are special.
+const SPECIAL: [&str; 5] = ["[stack", "[v", "/dev/", "/anon_hugepage", "/SYSV"];
+
+impl Mapped {
+    /// Parses a line: `start-end perms offset device inode name`.
+    fn parse(line: &str) -> Option<Self> {
+        let mut words = line.split_ascii_whitespace();
+        let (start, end) = words.next()?.split_once('-')?;
+        let address = |text| usize::from_str_radix(text, 16).ok();
+        let (start, end) = (address(start)?, address(end)?);
+        let permissions = words.next()?;
+        let offset = address(words.next()?)?;
+        let device = words.next()?.to_owned();
+        let inode = words.next()?.parse().ok()?;
+        let name = words.next().unwrap_or_default();
+        let is_special = SPECIAL.iter().any(|special| name.starts_with(special));
+        Some(Self {
+            range: start..end,
+            is_private: permissions.starts_with("rw-p") && !is_special,
+            is_code: permissions.contains('x'),
+            may: Permissions::parse(permissions),
+            file: (device, inode),
+            offset,
+        })
+    }
+
+    fn overlap(&self, range: &Range<usize>) -> Range<usize> {
+        self.range.start.max(range.start)..self.range.end.min(range.end)
+    }
+}
+
+impl Maps {
+    pub(super) fn read() -> io::Result<Self> {
+        let text = std::fs::read_to_string("/proc/self/maps")?;
+        Ok(Self(text.lines().filter_map(Mapped::parse).collect()))
+    }
+
+    /// Returns true if a part is no file, or one of a program. Pages of others may have no bytes.
+    fn is_there(&self, mapped: &Mapped) -> bool {
+        let mut all = self.0.iter();
+        mapped.file.1 == 0 || all.any(|other| other.is_code && other.file == mapped.file)
+    }
+
+    /// Returns true if all of the range is ordinary private memory.
+    pub(super) fn are_private(&self, range: &Range<usize>) -> bool {
+        let mut reached = range.start;
+        let is_private = |mapped: &&Mapped| mapped.is_private && self.is_there(mapped);
+        for mapped in self.0.iter().filter(is_private) {
+            if mapped.range.contains(&reached) {
+                reached = mapped.range.end;
+            }
+        }
+        reached >= range.end
+    }
+
+    /// Which parts of `range` are the memory that is mapped at `other` too, at the same place of
+    /// it, and what the program may do with each.
+    pub(super) fn same_memory(
+        &self,
+        range: &Range<usize>,
+        other: usize,
+    ) -> Vec<(Range<usize>, Permissions)> {
+        let mut all = self.0.iter();
+        let Some(there) = all.find(|mapped| mapped.range.contains(&other)) else {
+            return Vec::new();
+        };
+        let first = there.offset + (other - there.range.start);
+        let is_same = |mapped: &&Mapped| {
+            let begins = mapped.overlap(range).start;
+            let at = mapped.offset + begins.saturating_sub(mapped.range.start);
+            mapped.file == there.file && at == first + begins.saturating_sub(range.start)
+        };
+        let same = self.0.iter().filter(is_same);
+        let parts = same.map(|mapped| (mapped.overlap(range), mapped.may));
+        parts.filter(|(part, _)| !part.is_empty()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn maps(text: &str) -> Maps {
+        Maps(text.lines().filter_map(Mapped::parse).collect())
+    }
+
+    #[test]
+    fn ordinary_memory_is_private_writable_and_without_a_hole() {
+        let maps = maps(
+            "0400-0800 r-xp 00001000 08:01 77 /usr/lib/a b.so\n\
+             1000-3000 rw-p 00000000 00:00 0 [heap]\n\
+             3000-4000 rw-p 00002000 08:01 77 /usr/lib/a b.so\n\
+             4000-5000 r--p 00000000 00:00 0\n\
+             6000-7000 rw-s 00000000 00:01 5 /memfd:mpi-lite (deleted)\n\
+             7000-9000 rw-p 00000000 00:00 0 [stack]\n\
+             a000-b000 rw-p 00000000 00:00 0\n\
+             c000-d000 rw-p 00000000 08:01 78 /tmp/data\n",
+        );
+        for range in [0x1000..0x2000, 0x2000..0x4000, 0xa000..0xb000] {
+            assert!(maps.are_private(&range), "{range:x?}");
+        }
+        for range in [
+            0x0000..0x2000,
+            0x3000..0x5000,
+            0x5000..0x6000,
+            0x6000..0x7000,
+            0x8000..0x9000,
+            0xa000..0xc000,
+            0xc000..0xd000,
+        ] {
+            assert!(!maps.are_private(&range), "{range:x?}");
+        }
+    }
+
+    #[test]
+    fn memory_is_the_same_where_file_and_place_are() {
+        let maps = maps(
+            "1000-3000 rw-s 00004000 00:01 5 /memfd:mpi-lite (deleted)\n\
+             3000-4000 rw-p 00000000 00:00 0\n\
+             4000-5000 r--s 00007000 00:01 5 /memfd:mpi-lite (deleted)\n\
+             5000-6000 rw-s 00001000 00:01 5 /memfd:mpi-lite (deleted)\n\
+             6000-7000 rw-s 00009000 00:01 6 /memfd:mpi-lite (deleted)\n\
+             90000-9a000 rw-s 00000000 00:01 5 /memfd:mpi-lite (deleted)\n",
+        );
+        // Six pages from the fourth of the file on.
+        let same = maps.same_memory(&(0x1000..0x7000), 0x94000);
+        let may_read = Permissions(libc::PROT_READ);
+        assert_eq!(
+            same,
+            [
+                (0x1000..0x3000, Permissions::ALL),
+                (0x4000..0x5000, may_read)
+            ]
+        );
+        assert_eq!(maps.same_memory(&(0x1000..0x2000), 0x95000), []);
+        assert_eq!(maps.same_memory(&(0x1000..0x2000), 0xff000), []);
+    }
+}
