@@ -46,6 +46,10 @@ extern "C" fn prepare() {
 
 extern "C" fn end_in_parent() {
     // SAFETY: see `UnderWay`.
+    if let Some(fork) = unsafe { (*under_way()).as_ref() } {
+        fork.await_child();
+    }
+    // SAFETY: as above.
     if let Some(fork) = unsafe { (*under_way()).take() } {
         fork.end_in_parent();
     }

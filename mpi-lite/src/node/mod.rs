@@ -24,7 +24,7 @@ mod site_tests;
 pub(crate) mod wakeup;
 
 use core::sync::atomic::AtomicU64;
-use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -125,7 +125,7 @@ impl Node {
             segment,
             wakeup,
             copy_across,
-            lending: Arc::default(),
+            lending: Arc::new(Lending::new(*witness)),
             epochs: Arc::default(),
             _witness: witness,
         }
@@ -162,6 +162,11 @@ impl Node {
     /// Returns true if a rank of this node must fence before it looks whether another one sleeps.
     pub(crate) fn must_fence(&self) -> bool {
         (0..self.peers.len() as u32).any(|local| self.wakeup.must_fence(self.segment.area(local)))
+    }
+
+    /// The word by which the memory of a rank of this node is known.
+    pub(crate) fn witness_of(&self, local: u32) -> u64 {
+        self.segment.area(local).witness.load(Acquire)
     }
 
     /// What the program has lent to windows.

@@ -12,7 +12,7 @@ use super::extent::{Extent, Flavor};
 use super::far::Far;
 use super::hints::Hints;
 use super::means::Means;
-use super::memory::{self, Memory};
+use super::memory::{self, Memory, Views};
 use super::near::{self, Near, RankMemory};
 use super::title::Title;
 use super::window::{Inner, Window};
@@ -21,7 +21,7 @@ use crate::comm::{Communicator, Operation};
 use crate::engine::while_still;
 use crate::error::{Cause, Class, Result};
 use crate::memory::Span;
-use crate::node::in_place::Loan;
+use crate::node::in_place::{self, Loan, Still};
 use crate::node::{Arena, Node};
 
 /// The barrier of a fence.
@@ -266,35 +266,54 @@ impl Making {
     /// A window of memory of the program: all processes map it, or the system copies it from
     /// process to process. All of it in one way, since atomic operations must be.
     fn finish_lent(self, node: &Arc<Node>, own: Span) -> Result<Window> {
-        let (me, size) = self.place();
-        let first = memory::whole_pages(near::bytes_of(size));
-        let parts = memory::parts_of_lent(&self.bases, &self.extents, first);
-        let parts = parts.filter(|_| size > 1);
-        let bytes = parts.as_ref().map_or(first, |(_, bytes)| *bytes);
-        let arena = self.arena(node, bytes)?;
-        let moved = parts.map(|(parts, _)| {
-            let place = (&arena, parts[me as usize].0 as usize);
-            let engine = self.communicator.engine();
-            let may_move = node.shares_memory_of_programs();
-            let moved = may_move.then(|| {
-                while_still(engine, |still| {
-                    Loan::of_moved(still, node.lending(), own, place)
-                })
-            });
-            (parts, moved.flatten().and_then(core::result::Result::ok))
-        });
-        if let Some((parts, loan)) = moved {
-            let is_mapped = self.all_agree(loan.is_some())?;
-            match loan {
-                Some(loan) if is_mapped => {
-                    let memory = Memory::lent(own, (&arena, me), &parts, loan);
+        let size = self.extents.len();
+        let arena = self.arena(node, near::bytes_of(size))?;
+        if size > 1
+            && self
+                .extents
+                .iter()
+                .all(|extent| in_place::moves(extent.size))
+        {
+            let engine = Arc::clone(self.communicator.engine());
+            match self.move_and_map(node, own)? {
+                (Some(loan), Some(mapped)) => {
+                    let memory = Memory::lent((own, self.communicator.rank()), mapped, loan);
                     return Ok(self.finish_mapped(node, arena, memory));
                 }
-                Some(loan) => _ = while_still(self.communicator.engine(), |still| loan.end(still)),
-                None => {}
+                (Some(loan), None) => _ = while_still(&engine, |still| loan.end(still)),
+                (None, _) => {}
             }
         }
         self.finish_copied(node, arena, own)
+    }
+
+    /// Moves the memory of this process, and maps what the others have moved. Returns the loan if
+    /// it has moved, and the mappings by rank if all have moved and mapped.
+    fn move_and_map(&self, node: &Arc<Node>, own: Span) -> Result<(Option<Loan>, Option<Views>)> {
+        let engine = self.communicator.engine();
+        let may_move = node.shares_memory_of_programs();
+        let act = |still: &Still<'_>| Loan::of_moved(still, node.lending(), own);
+        let moved = may_move.then(|| while_still(engine, act)).flatten();
+        let (loan, place) = moved.and_then(core::result::Result::ok).unzip();
+        let [process, number] = place.unwrap_or_default();
+        let words = vec![u64::from(loan.is_some()), process, number];
+        let all = tell(&self.communicator, words)?;
+        if all.iter().any(|words| words[0] == 0) {
+            return Ok((loan, None));
+        }
+        let locals = near::locals(&self.communicator, node);
+        let me = self.communicator.rank() as usize;
+        let view = |(rank, words): (usize, &Vec<u64>)| {
+            let (base, len) = (self.bases[rank], self.extents[rank].size);
+            if rank == me || len == 0 {
+                return Some(None);
+            }
+            let image = ([words[1], words[2]], node.witness_of(locals[rank]));
+            in_place::view(image, (base, len)).ok().map(Some)
+        };
+        let views: Option<Views> = all.iter().enumerate().map(view).collect();
+        let have_all = self.all_agree(views.is_some())?;
+        Ok((loan, views.filter(|_| have_all)))
     }
 
     /// A window of memory that the system copies from process to process, if it does that for all.

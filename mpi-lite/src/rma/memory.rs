@@ -14,7 +14,7 @@ use crate::data::Buffer;
 use crate::engine::{Engine, while_still};
 use crate::error::{Cause, Class, Result};
 use crate::memory::Span;
-use crate::node::in_place::{self, Loan};
+use crate::node::in_place::{Loan, View};
 use crate::node::{Arena, ArenaError, Node};
 
 /// The memory of a window at one process.
@@ -30,11 +30,18 @@ pub(super) struct Memory {
 
 #[derive(Debug)]
 enum Keeper {
-    /// The program; `Some` if local peers reach it.
-    Program(Option<Loan>),
+    Program,
+    /// The program, and local peers reach it. Beside it is what is mapped here of theirs.
+    Lent(
+        Loan,
+        #[expect(dead_code, reason = "it is there to be dropped")] Views,
+    ),
     Private(#[expect(dead_code, reason = "it is there to be dropped")] Buffer),
     Shared(#[expect(dead_code, reason = "it is there to be dropped")] Arc<Arena>),
 }
+
+/// What other processes have moved, by rank, mapped here; `None` where there is nothing.
+pub(super) type Views = Vec<Option<(View, Span)>>;
 
 /// Ranks find their parts in an arena within this time, or one of them is gone.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -47,7 +54,7 @@ impl Memory {
         Self {
             own,
             mapped: mapped.into(),
-            keeper: Keeper::Program(None),
+            keeper: Keeper::Program,
         }
     }
 
@@ -83,32 +90,27 @@ impl Memory {
     /// Memory that the program has given, from and to which the system copies for local peers.
     pub(super) fn copied(node: &Node, own: Span, place: (u32, usize)) -> Self {
         let loan = Loan::of_copied(node.lending(), own);
-        let keeper = Keeper::Program(Some(loan));
+        let keeper = Keeper::Lent(loan, Views::default());
         let given = Self::given(own, place);
         Self { keeper, ..given }
     }
 
-    /// Memory that each program has given, and that all have moved to their parts of an arena.
-    pub(super) fn lent(
-        own: Span,
-        (arena, rank): (&Arc<Arena>, u32),
-        parts: &[(u64, u64)],
-        loan: Loan,
-    ) -> Self {
-        let part = |&(at, len): &(u64, u64)| Some(arena.part(at as usize, len as usize));
-        let mut mapped: Box<[_]> = parts.iter().map(part).collect();
+    /// Memory that each program has given, and that all have moved; that of others is mapped here.
+    pub(super) fn lent((own, rank): (Span, u32), views: Views, loan: Loan) -> Self {
+        let span = |view: &Option<(View, Span)>| view.as_ref().map(|(_, span)| *span);
+        let spans = views.iter().map(|view| span(view).or(Some(Span::EMPTY)));
+        let mut mapped: Box<[_]> = spans.collect();
         mapped[rank as usize] = Some(own);
-        let keeper = Keeper::Program(Some(loan));
         Self {
             own,
             mapped,
-            keeper,
+            keeper: Keeper::Lent(loan, views),
         }
     }
 
     /// Gives the program back what it has lent. Nobody else uses it any more.
     pub(super) fn end(&self, engine: &Engine) {
-        if let Keeper::Program(Some(loan)) = &self.keeper {
+        if let Keeper::Lent(loan, _) = &self.keeper {
             // If that cannot be now, the end of another window does it.
             while_still(engine, |still| loan.end(still));
         }
@@ -150,22 +152,6 @@ pub(super) fn parts_of(extents: &[Extent], is_apart: bool) -> Result<(Vec<(u64, 
         end = next.ok_or(Cause::NoMemory { bytes })?;
     }
     Ok((parts, end))
-}
-
-/// Where the memory of each rank's program begins in an arena, in which it moves to whole pages
-/// from `first` on, how long it is, and the bytes of all. `None`: it does not move.
-pub(super) fn parts_of_lent(
-    bases: &[u64],
-    extents: &[Extent],
-    first: u64,
-) -> Option<(Vec<(u64, u64)>, u64)> {
-    let (mut parts, mut end) = (Vec::new(), first);
-    for (&base, extent) in bases.iter().zip(extents) {
-        let (bytes, within) = in_place::room_for(base, extent.size)?;
-        parts.push((end + within, extent.size));
-        end += bytes;
-    }
-    Some((parts, end))
 }
 
 /// So many bytes, and what is left of the last page.

@@ -64,7 +64,9 @@ impl Window {
         (incoming, old): (Span, Option<Span>),
         at: RunAt,
     ) -> bool {
-        if op.check_accumulate(base, old.is_some()).is_err() {
+        // What programs count with is defined.
+        let is_count = matches!(op, Op::Sum) && base.is_long_integer();
+        if !is_count && op.check_accumulate(base, old.is_some()).is_err() {
             return false;
         }
         let Some((near, place)) = self.inner.run_at(at, incoming.len()) else {

@@ -1,4 +1,4 @@
-/* ranks: 1, 2, 3, 5; MPI 5.0 12.2.1, 11.6 */
+/* ranks: 1, 2, 3, 5; transports: one; MPI 5.0 12.2.1, 11.6 */
 /* Windows of processes that have children and threads, older and younger than the windows. */
 #include "in_place.h"
 #include <pthread.h>

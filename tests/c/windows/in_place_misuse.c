@@ -1,4 +1,4 @@
-/* ranks: 1, 2, 3; MPI 5.0 12.2.1, 12.2.6 */
+/* ranks: 1, 2, 3; transports: one; MPI 5.0 12.2.1, 12.2.6 */
 /* Programs that take the memory of a window away, or change it, before they free the window: what
  * they have there afterwards stays as it is. */
 #include "in_place.h"

@@ -1,4 +1,4 @@
-/* ranks: 1, 2, 3, 5; MPI 5.0 12.2.1, 12.2.6 */
+/* ranks: 1, 2, 3, 5; transports: one; MPI 5.0 12.2.1, 12.2.6 */
 /* Pages with several windows, windows without end, and what memory is when its window has gone. */
 #include "in_place.h"
 #include <dirent.h>

@@ -1,4 +1,4 @@
-/* ranks: 1, 2, 3, 5; MPI 5.0 12.2.1, 3.7 */
+/* ranks: 1, 2, 3, 5; transports: one; MPI 5.0 12.2.1, 3.7 */
 /* Windows that come and go while long messages, signals and operations of all are on their way. */
 #include "in_place.h"
 #include <sched.h>

@@ -5,6 +5,8 @@
 
 mod long_double;
 mod scalar;
+#[cfg(target_arch = "x86_64")]
+mod wide;
 
 use std::fmt;
 use std::sync::Arc;
@@ -259,6 +261,10 @@ impl Op {
     }
 
     fn fold(&self, basic: Basic, incoming: &[u8], inout: &mut [u8]) {
+        #[cfg(target_arch = "x86_64")]
+        if wide::fold(self, basic.machine(), incoming, inout) {
+            return;
+        }
         match basic.machine() {
             Machine::I8 => self.integers::<i8>(incoming, inout),
             Machine::U8 => self.integers::<u8>(incoming, inout),

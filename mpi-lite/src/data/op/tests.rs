@@ -42,6 +42,41 @@ fn is_defined(op: &Op, family: Family) -> bool {
     letters.contains(letter)
 }
 
+/// `count` elements of `basic`, some below zero and some that are no numbers.
+fn pattern(basic: Basic, count: usize, seed: u8) -> Vec<u8> {
+    let bytes = count * basic.size() as usize;
+    let next = |at: usize| (at as u8).wrapping_mul(167).wrapping_add(seed);
+    (0..bytes).map(next).collect()
+}
+
+#[test]
+fn long_runs_are_combined_as_their_elements_are() {
+    for name in [
+        "MPI_DOUBLE",
+        "MPI_FLOAT",
+        "MPI_INT64_T",
+        "MPI_INT32_T",
+        "MPI_UINT64_T",
+    ] {
+        let basic = Basic::named(name).expect("a datatype");
+        let datatype = Datatype::Basic(basic);
+        let size = basic.size() as usize;
+        for op in [Op::Sum, Op::Max, Op::Min, Op::Prod] {
+            for count in (0..70).chain([500]) {
+                let (a, b) = (pattern(basic, count, 7), pattern(basic, count, 99));
+                let mut long = b.clone();
+                op.apply(&a, &mut long, count as u64, &datatype).unwrap();
+                let mut single = b;
+                let pairs = a.chunks_exact(size).zip(single.chunks_exact_mut(size));
+                for (a, b) in pairs {
+                    op.apply(a, b, 1, &datatype).unwrap();
+                }
+                assert_eq!(long, single, "{op:?} of {count} {name}");
+            }
+        }
+    }
+}
+
 #[test]
 fn floats_of_two_bytes_are_rounded_once() {
     let halves = |values: [f32; 3]| -> Vec<u8> {

@@ -52,6 +52,10 @@ impl Stillness {
 
     /// For the ticker: stands still as long as a thread wants it. Returns true if one did.
     pub(super) fn stand_still_if_asked(&self) -> bool {
+        // A load leaves the line to the threads that count their turns beside it.
+        if !self.is_asked() {
+            return false;
+        }
         let stands = self.asked.compare_exchange(ASKED, STANDS, AcqRel, Relaxed);
         while stands.is_ok() && self.asked.load(Acquire) == STANDS {
             yield_now();

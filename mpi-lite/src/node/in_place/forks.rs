@@ -1,26 +1,50 @@
-//! Forks: a child gets copies of pages that are in an arena, as it gets them of private ones.
+//! Forks: a child gets copies of pages that have moved, as it gets them of private ones. Until it
+//! has mapped them it shares the pages with its parent, which waits for that: a [`Fork`] and what
+//! it points to may lie in them.
 #![expect(unsafe_code, reason = "pages of a child are replaced")]
 
-use parking_lot::MutexGuard;
+use core::ptr::with_exposed_provenance_mut;
+use std::io::{PipeReader, PipeWriter, Write as _, pipe};
 
-use super::lending::{Lending, Loans, Pages, copy_pages};
+use parking_lot::MutexGuard;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+use super::image::copy_pages;
+use super::lending::{Lending, Loans, Pages};
 
 /// A fork that is under way. Nobody moves pages until it is over.
 #[derive(Debug)]
 pub struct Fork<'a> {
     loans: MutexGuard<'a, Loans>,
     copies: Vec<(Pages, *mut libc::c_void)>,
+    /// By it the child tells its parent that it has its copies.
+    pipe: Option<(PipeReader, PipeWriter)>,
 }
+
+/// A child that has not told so by then has ended.
+const PATIENCE: Timespec = Timespec {
+    tv_sec: 1,
+    tv_nsec: 0,
+};
 
 impl Lending {
     /// Prepares a fork of this process: see [`Fork::copy`].
     #[must_use]
     pub fn fork(&self) -> Fork<'_> {
-        let loans = self.0.lock();
-        let moved = loans.all.iter().filter(|one| one.moved.is_some());
-        let copies = moved.map(|one| (one.pages.clone(), room(&one.pages)));
-        let copies = copies.filter(|(_, room)| !room.is_null()).collect();
-        Fork { loans, copies }
+        let loans = self.loans.lock();
+        let moved = loans.moved.iter();
+        let copies = moved.map(|pages| (pages.clone(), room(pages)));
+        let copies: Vec<_> = copies.filter(|(_, room)| !room.is_null()).collect();
+        let pipe = match copies.is_empty() {
+            true => None,
+            false => pipe().ok(),
+        };
+        Fork {
+            loans,
+            copies,
+            pipe,
+        }
     }
 }
 
@@ -37,13 +61,30 @@ fn room(pages: &Pages) -> *mut libc::c_void {
     }
 }
 
+fn start(pages: &Pages) -> *mut u8 {
+    with_exposed_provenance_mut(pages.start)
+}
+
 impl Fork<'_> {
     /// Copies the pages for the child. Call it last before the fork: what is written after it is
     /// not in the copies, and this value may lie in these pages.
     pub fn copy(&self) {
         for (pages, copy) in &self.copies {
             // SAFETY: mapped, both of them, and the copy is zero.
-            unsafe { copy_pages((*copy).cast(), pages.start(), pages.len()) };
+            unsafe { copy_pages((*copy).cast(), start(pages), pages.len()) };
+        }
+    }
+
+    /// In the parent: waits until the child has its copies. Until then nothing may be written to
+    /// this value. If no child was made, or it has ended, that takes a second.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "fork(3) waits, no call of MPI does"
+    )]
+    pub fn await_child(&self) {
+        if let Some((reader, _)) = &self.pipe {
+            let mut watched = [PollFd::new(reader, PollFlags::IN)];
+            while poll(&mut watched, Some(&PATIENCE)) == Err(Errno::INTR) {}
         }
     }
 
@@ -65,10 +106,13 @@ impl Fork<'_> {
                     pages.len(),
                     pages.len(),
                     libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED,
-                    pages.start().cast::<libc::c_void>(),
+                    start(pages).cast::<libc::c_void>(),
                 );
             }
         }
-        self.loans.all.clear();
+        if let Some((_, writer)) = &mut self.pipe {
+            let _ = writer.write(&[0]);
+        }
+        self.loans.moved.clear();
     }
 }

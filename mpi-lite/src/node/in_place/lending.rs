@@ -1,128 +1,151 @@
-//! Pages of the program, and which of them it has lent to windows.
-#![expect(unsafe_code, reason = "copies whole pages without a call")]
+//! What a process has lent to windows, and which pages have moved for that.
 
 use core::ops::Range;
-use core::ptr::with_exposed_provenance_mut;
-use std::sync::Arc;
+use std::io;
 
 use mpi_boot::node_memory::PAGE;
 use parking_lot::Mutex;
 
+use super::image::Image;
 use super::maps::Maps;
 use crate::memory::Span;
-use crate::node::arena::Arena;
-use crate::sync::this_thread;
 
-/// Bytes around the end of the stack that a call writes to.
-const STACK: usize = 128 << 10;
+/// Addresses of whole pages.
+pub(super) type Pages = Range<usize>;
 
-/// Whole pages of the program.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Pages(pub(super) Range<usize>);
-
-impl Pages {
-    pub(super) fn around(span: Span) -> Self {
-        let page = PAGE as usize;
-        let start = span.address() as usize;
-        match span.len() {
-            0 => Self(0..0),
-            len => Self(start / page * page..(start + len).next_multiple_of(page)),
-        }
-    }
-
-    pub(super) fn start(&self) -> *mut u8 {
-        with_exposed_provenance_mut(self.0.start)
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    pub(super) fn overlaps(&self, other: &Range<usize>) -> bool {
-        self.0.start < other.end && other.start < self.0.end
-    }
-
-    /// Returns true if these pages are private memory that nobody writes to in between: not the
-    /// end of the stack, nor the control block of this thread, where the system notes its core.
-    pub(super) fn may_move(&self, maps: &Maps) -> bool {
-        let here = 0_u8;
-        let in_use = [
-            ((&raw const here).addr(), STACK),
-            (this_thread(), PAGE as usize),
-        ];
-        let mut in_use = in_use.iter();
-        rustix::param::page_size() == PAGE as usize
-            && !in_use.any(|(at, by)| self.overlaps(&(at.saturating_sub(*by)..at + by)))
-            && maps.are_private(&self.0)
+/// The pages in which a span lies.
+pub(super) fn around(span: Span) -> Pages {
+    let page = PAGE as usize;
+    let start = span.address() as usize;
+    match span.len() {
+        0 => 0..0,
+        len => start / page * page..(start + len).next_multiple_of(page),
     }
 }
 
-/// Memory of the program that a window has. What moves never moves below another window.
-#[derive(Debug)]
-pub(super) struct Lent {
-    pub(super) number: u64,
-    pub(super) pages: Pages,
-    /// The part of an arena in which it is.
-    pub(super) moved: Option<(Arc<Arena>, Span)>,
-    /// The window has ended, but its pages are still in the arena.
-    pub(super) is_over: bool,
+fn overlap(one: &Pages, other: &Pages) -> bool {
+    one.start < other.end && other.start < one.end
+}
+
+/// What is left of pages without others.
+fn without<'a>(pages: &Pages, others: impl Iterator<Item = &'a Pages>) -> Vec<Pages> {
+    let mut left = vec![pages.clone()];
+    for other in others {
+        let parts = left.into_iter().flat_map(|part| {
+            let before = part.start..part.end.min(other.start);
+            [before, part.start.max(other.end)..part.end]
+        });
+        left = parts.filter(|part| !part.is_empty()).collect();
+    }
+    left
 }
 
 /// What a process has lent to windows.
 #[derive(Debug, Default)]
-pub struct Lending(pub(super) Mutex<Loans>);
+pub struct Lending {
+    /// A word that only this process has.
+    pub(super) witness: u64,
+    pub(super) loans: Mutex<Loans>,
+}
 
-/// All that is lent, and the number of the next loan.
+impl Lending {
+    pub(crate) fn new(witness: u64) -> Self {
+        let loans = Mutex::default();
+        Self { witness, loans }
+    }
+}
+
+/// The memory of windows, and where it is.
 #[derive(Debug, Default)]
 pub(super) struct Loans {
-    pub(super) all: Vec<Lent>,
+    lent: Vec<(u64, Pages)>,
     next: u64,
+    /// Made with the first pages that move.
+    pub(super) image: Option<Image>,
+    /// Pages that are in the image. None of them is there twice.
+    pub(super) moved: Vec<Pages>,
 }
 
 impl Loans {
-    /// Enters pages. Returns their number.
-    pub(super) fn enter(&mut self, pages: Pages, moved: Option<(Arc<Arena>, Span)>) -> u64 {
+    /// Enters the memory of a window. Returns its number.
+    pub(super) fn enter(&mut self, pages: Pages) -> u64 {
         self.next += 1;
-        let (number, is_over) = (self.next, false);
-        self.all.push(Lent {
-            number,
-            pages,
-            moved,
-            is_over,
-        });
-        number
+        self.lent.push((self.next, pages));
+        self.next
     }
 
-    /// Notes that a window has ended.
-    pub(super) fn note_end(&mut self, number: u64) {
-        for one in self.all.iter_mut().filter(|one| one.number == number) {
-            one.is_over = true;
+    pub(super) fn remove(&mut self, number: u64) {
+        self.lent.retain(|(other, _)| *other != number);
+    }
+
+    /// Moves those of these pages that have not moved. Returns false if some may not: nothing has
+    /// changed then.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub(super) fn move_in(&mut self, pages: &Pages, witness: u64) -> io::Result<bool> {
+        let maps = Maps::read()?;
+        if self.image.is_none() {
+            self.image = Some(Image::new(witness)?);
         }
-        self.all.retain(|one| !one.is_over || one.moved.is_some());
+        let Some(image) = &self.image else {
+            return Ok(false);
+        };
+        self.moved = image.still_there(&self.moved, &maps);
+        let rest = without(pages, self.moved.iter());
+        let is_used = |part: &Pages| self.lent.iter().any(|(_, other)| overlap(part, other));
+        let may_move = |part: &Pages| !is_used(part) && image.may_take(part, &maps);
+        if !rest.iter().all(may_move) {
+            return Ok(false);
+        }
+        drop(maps);
+        self.moved.reserve(rest.len());
+        for part in rest {
+            image.take(&part)?;
+            self.moved.push(part);
+        }
+        Ok(true)
+    }
+
+    /// Makes pages private that have moved, and that no window has any more.
+    pub(super) fn move_out(&mut self) {
+        let used = || self.lent.iter().map(|(_, pages)| pages);
+        let left = self.moved.iter().flat_map(|pages| without(pages, used()));
+        let left: Vec<Pages> = left.collect();
+        let (Some(image), false) = (&self.image, left.is_empty()) else {
+            return;
+        };
+        let Ok(maps) = Maps::read() else { return };
+        for part in left {
+            // What the program has unmapped, or mapped anew, is not the window's any more.
+            let ours = maps.of_file(&part, image.file());
+            if ours.iter().all(|(ours, may)| image.give_back(ours, *may)) {
+                let moved = self.moved.iter();
+                self.moved = moved
+                    .flat_map(|pages| without(pages, [&part].into_iter()))
+                    .collect();
+            }
+        }
     }
 }
 
-/// Copies words, of pages that are not zero. It calls nothing: the memory may have what a call
-/// needs.
-///
-/// # Safety
-/// Both are mapped, whole pages of as many bytes; `to` is zero.
-#[inline(always)]
-pub(super) unsafe fn copy_pages(to: *mut u8, from: *const u8, len: usize) {
-    const WORDS: usize = PAGE as usize / size_of::<u64>();
-    let (to, from) = (to.cast::<u64>(), from.cast::<u64>());
-    for page in (0..len / size_of::<u64>()).step_by(WORDS) {
-        let mut all = 0;
-        for word in page..page + WORDS {
-            // SAFETY: the caller's promise. Volatile: no call of `memcpy` comes of it.
-            all |= unsafe { from.add(word).read_volatile() };
-        }
-        if all == 0 {
-            continue;
-        }
-        for word in page..page + WORDS {
-            // SAFETY: as above.
-            unsafe { to.add(word).write_volatile(from.add(word).read_volatile()) };
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_of_pages_is_what_no_other_has() {
+        let others = [2..4, 6..7, 9..20];
+        let table: [(Pages, &[Pages]); 6] = [
+            (0..5, &[0..2, 4..5]),
+            (2..4, &[]),
+            (1..5, &[1..2, 4..5]),
+            (0..12, &[0..2, 4..6, 7..9]),
+            (10..12, &[]),
+            (7..22, &[7..9, 20..22]),
+        ];
+        for (pages, left) in table {
+            assert_eq!(without(&pages, others.iter()), left, "{pages:?}");
         }
     }
 }

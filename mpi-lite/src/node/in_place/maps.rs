@@ -3,6 +3,9 @@
 use core::ops::Range;
 use std::io;
 
+/// A file, by its device and its number there.
+pub(super) type File = (String, u64);
+
 /// The mappings of this process, by address.
 #[derive(Debug)]
 pub(super) struct Maps(Vec<Mapped>);
@@ -14,8 +17,8 @@ struct Mapped {
     is_private: bool,
     is_code: bool,
     may: Permissions,
-    /// The file, by device and number, and where in it the range begins.
-    file: (String, u64),
+    file: File,
+    /// Where in the file the range begins.
     offset: usize,
 }
 
@@ -76,6 +79,11 @@ impl Maps {
         Ok(Self(text.lines().filter_map(Mapped::parse).collect()))
     }
 
+    /// Returns true if a few more mappings are no trouble: a process has 65530 as a rule.
+    pub(super) fn have_room(&self) -> bool {
+        self.0.len() < 60_000
+    }
+
     /// Returns true if a part is no file, or one of a program. Pages of others may have no bytes.
     fn is_there(&self, mapped: &Mapped) -> bool {
         let mut all = self.0.iter();
@@ -94,25 +102,17 @@ impl Maps {
         reached >= range.end
     }
 
-    /// Which parts of `range` are the memory that is mapped at `other` too, at the same place of
-    /// it, and what the program may do with each.
-    pub(super) fn same_memory(
+    /// Which parts of `range` are parts of a file that lie in it at offsets that are their
+    /// addresses, and what the program may do with each.
+    pub(super) fn of_file(
         &self,
         range: &Range<usize>,
-        other: usize,
+        file: &File,
     ) -> Vec<(Range<usize>, Permissions)> {
-        let mut all = self.0.iter();
-        let Some(there) = all.find(|mapped| mapped.range.contains(&other)) else {
-            return Vec::new();
-        };
-        let first = there.offset + (other - there.range.start);
-        let is_same = |mapped: &&Mapped| {
-            let begins = mapped.overlap(range).start;
-            let at = mapped.offset + begins.saturating_sub(mapped.range.start);
-            mapped.file == there.file && at == first + begins.saturating_sub(range.start)
-        };
-        let same = self.0.iter().filter(is_same);
-        let parts = same.map(|mapped| (mapped.overlap(range), mapped.may));
+        let is_ours =
+            |mapped: &&Mapped| mapped.file == *file && mapped.offset == mapped.range.start;
+        let ours = self.0.iter().filter(is_ours);
+        let parts = ours.map(|mapped| (mapped.overlap(range), mapped.may));
         parts.filter(|(part, _)| !part.is_empty()).collect()
     }
 }
@@ -154,26 +154,23 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_the_same_where_file_and_place_are() {
+    fn pages_of_an_image_lie_in_it_where_their_addresses_are() {
         let maps = maps(
-            "1000-3000 rw-s 00004000 00:01 5 /memfd:mpi-lite (deleted)\n\
+            "1000-3000 rw-s 00001000 00:01 5 /memfd:mpi-lite (deleted)\n\
              3000-4000 rw-p 00000000 00:00 0\n\
-             4000-5000 r--s 00007000 00:01 5 /memfd:mpi-lite (deleted)\n\
+             4000-5000 r--s 00004000 00:01 5 /memfd:mpi-lite (deleted)\n\
              5000-6000 rw-s 00001000 00:01 5 /memfd:mpi-lite (deleted)\n\
-             6000-7000 rw-s 00009000 00:01 6 /memfd:mpi-lite (deleted)\n\
-             90000-9a000 rw-s 00000000 00:01 5 /memfd:mpi-lite (deleted)\n",
+             6000-7000 rw-s 00006000 00:01 6 /memfd:mpi-lite (deleted)\n",
         );
-        // Six pages from the fourth of the file on.
-        let same = maps.same_memory(&(0x1000..0x7000), 0x94000);
+        let file = ("00:01".to_owned(), 5);
         let may_read = Permissions(libc::PROT_READ);
+        let ours = maps.of_file(&(0x2000..0x7000), &file);
         assert_eq!(
-            same,
+            ours,
             [
-                (0x1000..0x3000, Permissions::ALL),
+                (0x2000..0x3000, Permissions::ALL),
                 (0x4000..0x5000, may_read)
             ]
         );
-        assert_eq!(maps.same_memory(&(0x1000..0x2000), 0x95000), []);
-        assert_eq!(maps.same_memory(&(0x1000..0x2000), 0xff000), []);
     }
 }
