@@ -40,7 +40,7 @@ extern "C" fn prepare() {
     if let Some(node) = NODE.get() {
         let fork = node.lending().fork();
         // SAFETY: see `UnderWay`.
-        unsafe { (*under_way()).insert(fork) }.copy();
+        unsafe { *under_way() = Some(fork) };
     }
 }
 
@@ -50,16 +50,16 @@ extern "C" fn end_in_parent() {
         fork.await_child();
     }
     // SAFETY: as above.
-    if let Some(fork) = unsafe { (*under_way()).take() } {
-        fork.end_in_parent();
-    }
+    unsafe { *under_way() = None };
 }
 
 extern "C" fn end_in_child() {
     // SAFETY: see `UnderWay`.
-    if let Some(fork) = unsafe { (*under_way()).take() } {
-        fork.end_in_child();
+    if let Some(fork) = unsafe { (*under_way()).as_mut() } {
+        fork.put_copies();
     }
+    // SAFETY: as above.
+    unsafe { *under_way() = None };
     // It shares the parent's sockets: a packet from it would take a number that the parent uses
     // again, and both would wait for ever.
     if LIBRARY.stage().is_running() {

@@ -59,6 +59,12 @@ pub(crate) fn wake_from(word: &AtomicU32) {
 /// This thread handles no signals while this lives; others of the process may.
 pub(crate) struct NoSignals(libc::sigset_t);
 
+impl core::fmt::Debug for NoSignals {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("NoSignals")
+    }
+}
+
 impl NoSignals {
     pub(crate) fn begin() -> Self {
         // SAFETY: sets of signals are plain bytes, which the calls fill.

@@ -280,7 +280,7 @@ impl Making {
                     let memory = Memory::lent((own, self.communicator.rank()), mapped, loan);
                     return Ok(self.finish_mapped(node, arena, memory));
                 }
-                (Some(loan), None) => _ = while_still(&engine, |still| loan.end(still)),
+                (Some(loan), None) => memory::end_loan(&engine, &loan),
                 (None, _) => {}
             }
         }

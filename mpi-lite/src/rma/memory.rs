@@ -111,8 +111,7 @@ impl Memory {
     /// Gives the program back what it has lent. Nobody else uses it any more.
     pub(super) fn end(&self, engine: &Engine) {
         if let Keeper::Lent(loan, _) = &self.keeper {
-            // If that cannot be now, the end of another window does it.
-            while_still(engine, |still| loan.end(still));
+            end_loan(engine, loan);
         }
     }
 
@@ -124,6 +123,13 @@ impl Memory {
     /// Where that of a rank begins, if it is mapped here.
     pub(super) fn mapped(&self, rank: u32) -> Option<*mut u8> {
         self.mapped[rank as usize].map(address)
+    }
+}
+
+/// Ends a loan that nobody uses any more.
+pub(super) fn end_loan(engine: &Engine, loan: &Loan) {
+    if while_still(engine, |still| loan.end(Some(still))).is_none() {
+        loan.end(None);
     }
 }
 

@@ -310,22 +310,6 @@ static void moved_block(void)
     }
 }
 
-/* The pages are one mapping as before, which mremap can move as a whole. */
-static void moved_mapping(void)
-{
-    const size_t bytes = 64 * page_bytes;
-    char *memory = map(bytes, MAP_PRIVATE);
-
-    fill(memory, bytes, FIRST);
-    live(memory + 30 * page_bytes + 50, 8, 20, 20);
-    fill(memory, bytes, FIRST);
-    memory = mremap(memory, bytes, 100 * bytes, MREMAP_MAYMOVE);
-    CHECK(memory != MAP_FAILED, "memory that was a window to be moved");
-    CHECK_FILLED(memory, bytes, FIRST);
-    CHECK_INT(memory[bytes], 0);
-    CHECK_INT(munmap(memory, 100 * bytes), 0);
-}
-
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);
@@ -334,7 +318,6 @@ int main(int argc, char **argv)
     random_order();
     same_memory();
     without_end();
-    moved_mapping();
     zeros_of_each_malloc();
     moved_block();
     forget_peers();

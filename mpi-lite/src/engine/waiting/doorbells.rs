@@ -122,6 +122,9 @@ impl Doorbells {
         let timeout = Timespec::try_from(time).ok();
         let _ = poll(&mut watched, timeout.as_ref());
         let is_readable = |it: &PollFd<'_>| !it.revents().is_empty();
+        if is_readable(&watched[0]) {
+            self.silence(Sleeper::Ticker);
+        }
         watched.get(1).is_some_and(is_readable)
     }
 

@@ -2,13 +2,16 @@
 
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use std::thread::yield_now;
 use std::time::Duration;
 
 use crate::clock::Instant;
+use crate::sync::{sleep_on, wake_from};
 
 /// The ticker comes within this time, or the moment does not.
 const PATIENCE: Duration = Duration::from_millis(100);
+
+/// So long a thread sleeps at most before it looks again.
+const A_WHILE: Duration = Duration::from_millis(1);
 
 /// Whether the ticker stands still. While it does, it reads one word and writes none.
 #[derive(Debug, Default)]
@@ -50,17 +53,18 @@ impl Stillness {
         self.asked.load(Acquire) == ASKED
     }
 
-    /// For the ticker: stands still as long as a thread wants it. Returns true if one did.
-    pub(super) fn stand_still_if_asked(&self) -> bool {
+    /// For the ticker: stands still as long as a thread wants it.
+    pub(super) fn stand_still_if_asked(&self) {
         // A load leaves the line to the threads that count their turns beside it.
         if !self.is_asked() {
-            return false;
+            return;
         }
         let stands = self.asked.compare_exchange(ASKED, STANDS, AcqRel, Relaxed);
+        wake_from(&self.asked);
         while stands.is_ok() && self.asked.load(Acquire) == STANDS {
-            yield_now();
+            // Not for long: the word may be moved meanwhile, and nobody wakes this thread then.
+            sleep_on(&self.asked, STANDS, A_WHILE);
         }
-        stands.is_ok()
     }
 
     /// How many tickers run: one as a rule.
@@ -82,7 +86,7 @@ impl Stillness {
                 let given_up = self.asked.compare_exchange(ASKED, NO, AcqRel, Relaxed);
                 return given_up.is_err().then_some(stands);
             }
-            yield_now();
+            sleep_on(&self.asked, ASKED, A_WHILE);
         }
         Some(stands)
     }

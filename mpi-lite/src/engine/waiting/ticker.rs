@@ -171,9 +171,7 @@ impl Ticking {
 
     /// Waits while a thread of the program wants to be alone.
     fn stand_still_if_asked(&self) {
-        if self.waiting().stillness().stand_still_if_asked() {
-            self.waiting().doorbells().silence(Sleeper::Ticker);
-        }
+        self.waiting().stillness().stand_still_if_asked();
     }
 
     /// The ticker of a process that has no peers: it only answers the launcher.

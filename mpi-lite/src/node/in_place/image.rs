@@ -62,6 +62,37 @@ impl Drop for Mapped {
     }
 }
 
+/// A private copy of pages.
+#[derive(Debug)]
+pub(super) struct Copied(Mapped);
+
+impl Copied {
+    /// Puts the copy in place of the pages. It is no longer where it was then: forget it.
+    ///
+    /// # Errors
+    /// Those of the system: the pages are as before.
+    pub(super) fn put(&self, pages: &Pages, may: Permissions) -> io::Result<()> {
+        let (start, len) = (self.0.start, self.0.len);
+        // SAFETY: the copy takes the place of the pages, with what they hold.
+        let moved = unsafe {
+            if may != Permissions::ALL {
+                libc::mprotect(start.cast(), len, may.0);
+            }
+            libc::mremap(
+                start.cast(),
+                len,
+                len,
+                libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED,
+                with_exposed_provenance_mut::<libc::c_void>(pages.start),
+            )
+        };
+        match moved == libc::MAP_FAILED {
+            true => Err(io::Error::last_os_error()),
+            false => Ok(()),
+        }
+    }
+}
+
 /// Maps pages of a file, or private ones that are zero: where the system chooses, or in place of
 /// what is at an address. Whoever calls it knows what that is.
 fn map(at: Option<usize>, len: usize, of: Option<(BorrowedFd<'_>, usize)>) -> io::Result<*mut u8> {
@@ -74,8 +105,7 @@ fn map(at: Option<usize>, len: usize, of: Option<(BorrowedFd<'_>, usize)>) -> io
         None => (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0),
     };
     let place = if at.is_some() { libc::MAP_FIXED } else { 0 };
-    // SAFETY: new pages. Those that they replace hold the same, or are filled next by who calls
-    // this, and nobody looks meanwhile: `Still`.
+    // SAFETY: new pages. Those that they replace hold the same.
     let start = unsafe {
         libc::mmap(
             with_exposed_provenance_mut(at.unwrap_or(0)),
@@ -92,13 +122,12 @@ fn map(at: Option<usize>, len: usize, of: Option<(BorrowedFd<'_>, usize)>) -> io
     }
 }
 
-/// Copies words, of pages that are not zero. It calls nothing: the memory may have what a call
-/// needs.
+/// Copies words, of pages that are not zero. It calls nothing, so it writes to nothing else.
 ///
 /// # Safety
 /// Both are mapped, whole pages of as many bytes; `to` is zero.
 #[inline(always)]
-pub(super) unsafe fn copy_pages(to: *mut u8, from: *const u8, len: usize) {
+unsafe fn copy_pages(to: *mut u8, from: *const u8, len: usize) {
     const WORDS: usize = PAGE as usize / size_of::<u64>();
     let (to, from) = (to.cast::<u64>(), from.cast::<u64>());
     for page in (0..len / size_of::<u64>()).step_by(WORDS) {
@@ -135,22 +164,18 @@ impl Image {
         Ok(Self { memory, file })
     }
 
-    pub(super) fn file(&self) -> &File {
-        &self.file
-    }
-
     /// Where its descriptor is for others: the process, and its number there.
     pub(super) fn place(&self) -> [u64; 2] {
         let number = self.memory.as_raw_fd();
         [u64::from(std::process::id()), number.unsigned_abs().into()]
     }
 
-    /// Those of these pages that the program has left where they are.
-    pub(super) fn still_there(&self, pages: &[Pages], maps: &Maps) -> Vec<Pages> {
-        let there = pages
-            .iter()
-            .flat_map(|pages| maps.of_file(pages, &self.file));
-        there.map(|(pages, _)| pages).collect()
+    /// Those of these pages that the program has left where they are, and what it may do with them.
+    pub(super) fn still_there(&self, pages: &[Pages], maps: &Maps) -> Vec<(Pages, Permissions)> {
+        let there = pages.iter();
+        there
+            .flat_map(|pages| maps.of_file(pages, &self.file))
+            .collect()
     }
 
     /// Returns true if these pages are private memory that nobody writes to in between: not the
@@ -181,27 +206,60 @@ impl Image {
         // SAFETY: mapped, both of them, and the copy is zero. Nobody writes to the pages: `Still`.
         unsafe { copy_pages(copy.start, place, pages.len()) };
         let there = (self.memory.as_fd(), pages.start);
-        map(Some(pages.start), pages.len(), Some(there)).map(drop)
+        let mapped = map(Some(pages.start), pages.len(), Some(there));
+        if mapped.is_err()
+            && let Ok(place) = map(Some(pages.start), pages.len(), None)
+        {
+            // The system may have taken the old pages away before it failed.
+            // SAFETY: mapped, both of them, and new pages are zero.
+            unsafe { copy_pages(place, copy.start, pages.len()) };
+        }
+        mapped.map(drop)
     }
 
     /// Puts private pages in place of these, with what they hold, and with the permissions that the
-    /// program has given them. Returns true if that was done.
+    /// program has given them. Nobody sees anything else in between. Returns true if that was done.
     pub(super) fn give_back(&self, pages: &Pages, may: Permissions) -> bool {
-        let Ok(copy) = Mapped::new(self.memory.as_fd(), pages) else {
+        let Ok(copy) = self.copy(pages) else {
             return false;
         };
-        let Ok(place) = map(Some(pages.start), pages.len(), None) else {
+        if copy.put(pages, may).is_err() {
             return false;
-        };
-        // SAFETY: mapped, both of them, and new pages are zero.
-        unsafe { copy_pages(place, copy.start, pages.len()) };
-        if may != Permissions::ALL {
-            // SAFETY: as the program wants it.
-            unsafe { libc::mprotect(place.cast(), pages.len(), may.0) };
         }
+        core::mem::forget(copy);
         // What stays costs memory, and does no harm.
         let _ = self.clear(pages);
         true
+    }
+
+    /// Makes these pages private while threads run that may write to them. They are those of the
+    /// image until they are written to, so it takes no other pages in any more. Returns true if
+    /// that was done.
+    pub(super) fn leave(&self, pages: &Pages, may: Permissions) -> bool {
+        // SAFETY: private pages of the same file at the same place: what was written before is in
+        // them, and what is written after is theirs.
+        let mapped = unsafe {
+            libc::mmap(
+                with_exposed_provenance_mut(pages.start),
+                pages.len(),
+                may.0,
+                libc::MAP_PRIVATE | libc::MAP_FIXED,
+                self.memory.as_raw_fd(),
+                pages.start as libc::off_t,
+            )
+        };
+        mapped != libc::MAP_FAILED
+    }
+
+    /// A private copy of these pages, somewhere else.
+    pub(super) fn copy(&self, pages: &Pages) -> io::Result<Copied> {
+        let from = Mapped::new(self.memory.as_fd(), pages)?;
+        let start = map(None, pages.len(), None)?;
+        let len = pages.len();
+        let copied = Copied(Mapped { start, len });
+        // SAFETY: mapped, both of them, and new pages are zero.
+        unsafe { copy_pages(start, from.start, len) };
+        Ok(copied)
     }
 
     fn clear(&self, pages: &Pages) -> io::Result<()> {

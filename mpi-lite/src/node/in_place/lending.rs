@@ -64,6 +64,8 @@ pub(super) struct Loans {
     pub(super) image: Option<Image>,
     /// Pages that are in the image. None of them is there twice.
     pub(super) moved: Vec<Pages>,
+    /// Pages have left the image that are still mapped from it: it takes no more.
+    is_closed: bool,
 }
 
 impl Loans {
@@ -84,14 +86,18 @@ impl Loans {
     /// # Errors
     /// Those of the system.
     pub(super) fn move_in(&mut self, pages: &Pages, witness: u64) -> io::Result<bool> {
-        let maps = Maps::read()?;
+        if self.is_closed {
+            return Ok(false);
+        }
+        let maps = Maps::read_unlocked()?;
         if self.image.is_none() {
             self.image = Some(Image::new(witness)?);
         }
         let Some(image) = &self.image else {
             return Ok(false);
         };
-        self.moved = image.still_there(&self.moved, &maps);
+        let there = image.still_there(&self.moved, &maps).into_iter();
+        self.moved = there.map(|(pages, _)| pages).collect();
         let rest = without(pages, self.moved.iter());
         let is_used = |part: &Pages| self.lent.iter().any(|(_, other)| overlap(part, other));
         let may_move = |part: &Pages| !is_used(part) && image.may_take(part, &maps);
@@ -107,8 +113,9 @@ impl Loans {
         Ok(true)
     }
 
-    /// Makes pages private that have moved, and that no window has any more.
-    pub(super) fn move_out(&mut self) {
+    /// Makes pages private that have moved, and that no window has any more. Threads of the program
+    /// may run unless the process `is_still`.
+    pub(super) fn move_out(&mut self, is_still: bool) {
         let used = || self.lent.iter().map(|(_, pages)| pages);
         let left = self.moved.iter().flat_map(|pages| without(pages, used()));
         let left: Vec<Pages> = left.collect();
@@ -116,16 +123,16 @@ impl Loans {
             return;
         };
         let Ok(maps) = Maps::read() else { return };
-        for part in left {
-            // What the program has unmapped, or mapped anew, is not the window's any more.
-            let ours = maps.of_file(&part, image.file());
-            if ours.iter().all(|(ours, may)| image.give_back(ours, *may)) {
-                let moved = self.moved.iter();
-                self.moved = moved
-                    .flat_map(|pages| without(pages, [&part].into_iter()))
-                    .collect();
+        // What the program has unmapped, or mapped anew, is not the window's any more.
+        for (part, may) in image.still_there(&left, &maps) {
+            if !is_still || !image.give_back(&part, may) {
+                self.is_closed |= image.leave(&part, may);
             }
         }
+        let moved = self.moved.iter();
+        self.moved = moved
+            .flat_map(|pages| without(pages, left.iter()))
+            .collect();
     }
 }
 

@@ -74,6 +74,17 @@ impl Mapped {
 }
 
 impl Maps {
+    /// # Errors
+    /// Those of the system; `EPERM` if the program has locked memory, which must stay what it is.
+    pub(super) fn read_unlocked() -> io::Result<Self> {
+        let status = std::fs::read_to_string("/proc/self/status")?;
+        let locked = status.lines().find_map(|line| line.strip_prefix("VmLck:"));
+        match locked.is_some_and(|kib| kib.trim() == "0 kB") {
+            true => Self::read(),
+            false => Err(io::Error::from(io::ErrorKind::PermissionDenied)),
+        }
+    }
+
     pub(super) fn read() -> io::Result<Self> {
         let text = std::fs::read_to_string("/proc/self/maps")?;
         Ok(Self(text.lines().filter_map(Mapped::parse).collect()))

@@ -6,9 +6,9 @@
 //! would be lost, so this is done only while the process is [`Still`]: no other thread runs, no
 //! local peer copies from or to it, no signal is handled.
 //!
-//! The program notices nothing. A child that it forks gets copies of its own (`forks`). When no
-//! window has a page any more, it becomes private again; if the process is not still then, the end
-//! of another window does that. Source: `mmap(2)`.
+//! A child that the program forks gets copies of its own (`forks`). When no window has a page any
+//! more, it becomes private again. If threads run then, the pages are private pages of the image,
+//! and nothing moves any more in this process. Source: `mmap(2)`, `mremap(2)`.
 
 mod forks;
 mod image;
@@ -95,11 +95,14 @@ impl Loan {
         Ok((Self { lending, number }, place))
     }
 
-    /// The window has ended. Makes pages private that no window has any more.
-    pub(crate) fn end(&self, _: &Still<'_>) {
+    /// The window has ended. Makes pages private that no window has any more. Those of a process
+    /// that is not still stay pages of the image, which takes no others then.
+    pub(crate) fn end(&self, still: Option<&Still<'_>>) {
+        // A handler may fork.
+        let _none = NoSignals::begin();
         let mut loans = self.lending.loans.lock();
         loans.remove(self.number);
-        loans.move_out();
+        loans.move_out(still.is_some());
     }
 }
 
