@@ -34,6 +34,8 @@ pub struct Program {
     pub arguments: Vec<String>,
     /// Whether a single transport is enough, as it makes no difference to what the program checks.
     needs_one_transport: bool,
+    /// A transport that is too slow for it.
+    without: Option<String>,
     binary: OnceLock<Result<PathBuf, String>>,
 }
 
@@ -61,6 +63,7 @@ impl Program {
             is_direct: false,
             arguments: Vec::new(),
             needs_one_transport: false,
+            without: None,
             binary: OnceLock::new(),
         };
         let mut has_section = false;
@@ -75,6 +78,9 @@ impl Program {
                 Some(("arguments", words)) => program.arguments = split_words(words),
                 Some(("transports", "one")) => program.needs_one_transport = true,
                 Some(("transports", "all") | ("table", _)) => {}
+                Some(("without", transport)) if OTHERS.contains(&transport) => {
+                    program.without = Some(transport.to_owned());
+                }
                 None if part.starts_with("MPI 5.0 ") => has_section = true,
                 _ => return Err(wrong(&format!("`{part}`"))),
             }
@@ -97,9 +103,11 @@ impl Program {
         }
         let mut transports = vec!["rmpp", near];
         if ranks > 1 && !self.needs_one_transport {
+            let is_meant = |other: &&str| self.without.as_deref() != Some(*other);
+            let others: Vec<_> = OTHERS.into_iter().filter(is_meant).collect();
             match all {
-                true => transports.extend(OTHERS),
-                false => transports.push(OTHERS[number % OTHERS.len()]),
+                true => transports.extend(others),
+                false => transports.push(others[number % others.len()]),
             }
         }
         transports
@@ -212,6 +220,19 @@ mod tests {
     }
 
     #[test]
+    fn a_transport_that_is_too_slow_for_a_program_is_left_out() {
+        let line = "/* ranks: 2; without: gobackn; MPI 5.0 3.5 */";
+        let program = parse(line).expect("a good line");
+        let used: Vec<_> = (0..9)
+            .flat_map(|number| program.transports(2, number))
+            .collect();
+        assert!(
+            !used.contains(&"gobackn") && used.contains(&"tcp"),
+            "{used:?}"
+        );
+    }
+
+    #[test]
     fn a_first_line_with_anything_wrong_is_refused() {
         for line in [
             "",
@@ -221,6 +242,7 @@ mod tests {
             "/* ranks: x; MPI 5.0 3.5 */",
             "/* ranks: 1; exit: maybe; MPI 5.0 3.5 */",
             "/* ranks: 1; colour: red; MPI 5.0 3.5 */",
+            "/* ranks: 1; without: rmpp; MPI 5.0 3.5 */",
         ] {
             assert!(parse(line).is_err(), "`{line}` is no good first line");
         }
