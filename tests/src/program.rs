@@ -34,8 +34,8 @@ pub struct Program {
     pub arguments: Vec<String>,
     /// Whether a single transport is enough, as it makes no difference to what the program checks.
     needs_one_transport: bool,
-    /// A transport that is too slow for it.
-    without: Option<String>,
+    /// Transports that are too slow for it.
+    without: Vec<String>,
     binary: OnceLock<Result<PathBuf, String>>,
 }
 
@@ -63,7 +63,7 @@ impl Program {
             is_direct: false,
             arguments: Vec::new(),
             needs_one_transport: false,
-            without: None,
+            without: Vec::new(),
             binary: OnceLock::new(),
         };
         let mut has_section = false;
@@ -78,8 +78,12 @@ impl Program {
                 Some(("arguments", words)) => program.arguments = split_words(words),
                 Some(("transports", "one")) => program.needs_one_transport = true,
                 Some(("transports", "all") | ("table", _)) => {}
-                Some(("without", transport)) if OTHERS.contains(&transport) => {
-                    program.without = Some(transport.to_owned());
+                Some(("without", list)) => {
+                    program.without = split_words(list);
+                    let is_other = |name: &String| OTHERS.contains(&name.as_str());
+                    if !program.without.iter().all(is_other) {
+                        return Err(wrong("no such transport"));
+                    }
                 }
                 None if part.starts_with("MPI 5.0 ") => has_section = true,
                 _ => return Err(wrong(&format!("`{part}`"))),
@@ -103,7 +107,7 @@ impl Program {
         }
         let mut transports = vec!["rmpp", near];
         if ranks > 1 && !self.needs_one_transport {
-            let is_meant = |other: &&str| self.without.as_deref() != Some(*other);
+            let is_meant = |other: &&str| !self.without.iter().any(|name| name == other);
             let others: Vec<_> = OTHERS.into_iter().filter(is_meant).collect();
             match all {
                 true => transports.extend(others),
@@ -220,14 +224,15 @@ mod tests {
     }
 
     #[test]
-    fn a_transport_that_is_too_slow_for_a_program_is_left_out() {
-        let line = "/* ranks: 2; without: gobackn; MPI 5.0 3.5 */";
+    fn transports_that_are_too_slow_for_a_program_are_left_out() {
+        let line = "/* ranks: 2; without: gobackn sctp; MPI 5.0 3.5 */";
         let program = parse(line).expect("a good line");
         let used: Vec<_> = (0..9)
             .flat_map(|number| program.transports(2, number))
             .collect();
+        assert!(used.contains(&"tcp") && used.contains(&"unet"), "{used:?}");
         assert!(
-            !used.contains(&"gobackn") && used.contains(&"tcp"),
+            !used.contains(&"gobackn") && !used.contains(&"sctp"),
             "{used:?}"
         );
     }
