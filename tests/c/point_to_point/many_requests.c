@@ -1,7 +1,7 @@
 /* ranks: 2; without: gobackn unet sctp; MPI 5.0 3.7.5 */
 /* Waiting for many requests takes time in proportion to their number, not to its square: with the
- * square this program would run into the time limit of the tests. Some transports take 10 to 20 s for as
- * many messages on two idle cores, which is too near to that limit. */
+ * square this program would run into the time limit of the tests. Some transports take 10 to 20 s
+ * for as many messages on two idle cores, which is too near to that limit. */
 #include "../check.h"
 
 enum { MANY = 150000, TAGS = 7, GO = 99 };
