@@ -274,13 +274,12 @@ impl Making {
                 .iter()
                 .all(|extent| in_place::moves(extent.size))
         {
-            let engine = Arc::clone(self.communicator.engine());
             match self.move_and_map(node, own)? {
                 (Some(loan), Some(mapped)) => {
                     let memory = Memory::lent((own, self.communicator.rank()), mapped, loan);
                     return Ok(self.finish_mapped(node, arena, memory));
                 }
-                (Some(loan), None) => memory::end_loan(&engine, &loan),
+                (Some(loan), None) => memory::end_loan(self.communicator.engine(), &loan),
                 (None, _) => {}
             }
         }
@@ -294,7 +293,7 @@ impl Making {
         let may_move = node.shares_memory_of_programs();
         let act = |still: &Still<'_>| Loan::of_moved(still, node.lending(), own);
         let moved = may_move.then(|| while_still(engine, act)).flatten();
-        let (loan, place) = moved.and_then(core::result::Result::ok).unzip();
+        let (loan, place) = moved.flatten().unzip();
         let [process, number] = place.unwrap_or_default();
         let words = vec![u64::from(loan.is_some()), process, number];
         let all = tell(&self.communicator, words)?;

@@ -8,16 +8,14 @@ use parking_lot::Mutex;
 
 use super::image::Image;
 use super::maps::Maps;
-use crate::memory::Span;
 
 /// Addresses of whole pages.
 pub(super) type Pages = Range<usize>;
 
-/// The pages in which a span lies.
-pub(super) fn around(span: Span) -> Pages {
-    let page = PAGE as usize;
-    let start = span.address() as usize;
-    match span.len() {
+/// The pages in which `len` bytes at an address lie.
+pub(super) fn around(address: u64, len: usize) -> Pages {
+    let (start, page) = (address as usize, PAGE as usize);
+    match len {
         0 => 0..0,
         len => start / page * page..(start + len).next_multiple_of(page),
     }

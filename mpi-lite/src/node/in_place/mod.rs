@@ -46,17 +46,6 @@ pub(crate) fn moves(len: u64) -> bool {
     len <= MOST
 }
 
-/// Why memory does not move.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Unmovable {
-    /// It is no ordinary private memory, or a window has it that copies.
-    #[error("the memory of the window is shared already, cannot be written, or is the stack")]
-    Kind,
-    /// The system refuses it.
-    #[error(transparent)]
-    System(#[from] io::Error),
-}
-
 /// The memory of a window, until it ends.
 #[derive(Debug)]
 pub(crate) struct Loan {
@@ -69,30 +58,32 @@ impl Loan {
     pub(crate) fn of_copied(lending: &Arc<Lending>, span: Span) -> Self {
         // A handler may fork.
         let _none = NoSignals::begin();
-        let number = lending.loans.lock().enter(around(span));
+        let number = lending
+            .loans
+            .lock()
+            .enter(around(span.address(), span.len()));
         let lending = Arc::clone(lending);
         Self { lending, number }
     }
 
     /// Moves the pages in which this memory lies. Returns the loan, and where the image is for
-    /// [`view`].
-    ///
-    /// # Errors
-    /// `Kind`, `System`: nothing has changed.
+    /// [`view`]. `None`: the memory is shared already, cannot be written, is the stack, or belongs
+    /// to a window that copies, or the system refuses; nothing has changed.
     pub(crate) fn of_moved(
         _: &Still<'_>,
         lending: &Arc<Lending>,
         span: Span,
-    ) -> Result<(Self, [u64; 2]), Unmovable> {
+    ) -> Option<(Self, [u64; 2])> {
         let mut loans = lending.loans.lock();
-        let pages = around(span);
-        if !span.is_empty() && !loans.move_in(&pages, lending.witness)? {
-            return Err(Unmovable::Kind);
+        let pages = around(span.address(), span.len());
+        let is_there = span.is_empty() || loans.move_in(&pages, lending.witness).unwrap_or(false);
+        if !is_there {
+            return None;
         }
         let place = loans.image.as_ref().map_or([0, 0], image::Image::place);
         let number = loans.enter(pages);
         let lending = Arc::clone(lending);
-        Ok((Self { lending, number }, place))
+        Some((Self { lending, number }, place))
     }
 
     /// The window has ended. Makes pages private that no window has any more. Those of a process
@@ -124,10 +115,8 @@ pub(crate) fn view(
     (address, len): (u64, u64),
 ) -> io::Result<(View, Span)> {
     let len = len as usize;
-    let page = mpi_boot::node_memory::PAGE as usize;
-    let within = address as usize % page;
-    let start = address as usize - within;
-    let pages = start..(start + within + len).next_multiple_of(page);
+    let pages = around(address, len);
+    let within = address as usize - pages.start;
     let view = View::of(place, witness, &pages)?;
     let span = view.span().part(within, len);
     Ok((view, span))
