@@ -17,7 +17,7 @@ use crate::process::Process;
 use crate::scratch::Scratch;
 
 /// How long a job may take unless it says otherwise: long, for machines that are busy.
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_secs(150);
 /// How often a running job is looked at.
 const GLANCE: Duration = Duration::from_millis(5);
 

@@ -594,6 +594,33 @@ fn messages_beyond_the_larger_budget_stay_with_their_sender() {
 }
 
 #[test]
+fn who_drains_a_flood_asks_for_many_bodies_at_a_time() {
+    let each = protocol::kept_unexpected(100);
+    let settings = Settings {
+        eager_budget_bytes: 0,
+        unexpected_budget_bytes: 16 * each,
+        ..Settings::default()
+    };
+    let mut bodies: [[u8; 100]; COUNT] = core::array::from_fn(|i| [i as u8; 100]);
+    let (mut pair, _) = flooded(settings, &mut bodies);
+    let taken = |pair: &Pair| pair.lanes[1].survey().taken_in_bytes / each;
+    let mut least = taken(&pair);
+    for i in 0..COUNT {
+        let mut room = [0; 100];
+        let request = receive(&mut pair.lanes[1], &mut room);
+        pair.run(|lanes| lanes[1].peek(Some(request)).unwrap().is_some());
+        pair.lanes[1].take(Some(request)).unwrap().unwrap();
+        assert_eq!(room, [i as u8; 100], "they come in order");
+        assert!(taken(&pair) <= 16, "the budget holds");
+        if pair.lanes[1].survey().unexpected > 8 {
+            least = least.min(taken(&pair));
+        }
+    }
+    assert!(least >= 4, "a quarter of the budget is always in use");
+    assert_eq!(pair.lanes[1].survey(), Survey::default());
+}
+
+#[test]
 fn over_the_simulator_too_each_process_describes_what_it_waits_for() {
     let mut pair = Pair::new(Settings::default());
     let members: Arc<[_]> = [PeerId(0), PeerId(1)].into();

@@ -69,6 +69,11 @@ impl Budget {
         self.is_full != self.was_full
     }
 
+    /// Returns true if back pressure is over that the links still know.
+    pub(super) fn has_room_again(&self) -> bool {
+        self.was_full && !self.is_full
+    }
+
     /// Returns the back pressure that is to be set, if it has changed since the last call.
     pub(super) fn turn(&mut self) -> Option<bool> {
         let has_turned = self.has_turned();

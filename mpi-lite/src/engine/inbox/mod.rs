@@ -393,30 +393,51 @@ impl Inbox {
             let bytes = self.budget.bytes();
             return Err(self.budget.must_warn().then_some(bytes));
         }
-        let held = self.unexpected.held();
-        let taken = held
-            .into_iter()
-            .filter_map(|place| self.take_held(place))
-            .collect();
+        let mut taken = Vec::new();
+        for place in self.unexpected.held() {
+            let message = self.message(place);
+            let (len, is_synchronous) = (message.len, message.envelope.flags.is_synchronous());
+            if self.budget.admit_held(is_synchronous, len) {
+                taken.push(self.bring(place));
+            }
+        }
         self.budget.end_widening();
         Ok(taken)
     }
 
-    /// Takes in the message at `place`, whose body is with its sender, if it may and there is room.
-    /// Returns how it lands.
-    fn take_held(&mut self, place: u32) -> Option<(Inbound, Target, Area)> {
-        let message = self.message(place);
-        let (len, is_synchronous) = (message.len, message.envelope.flags.is_synchronous());
-        let Body::Held(inbound) = message.body else {
-            return None;
-        };
-        if !self.budget.admit_held(is_synchronous, len) {
-            return None;
+    /// Takes in messages that were left with their senders, the oldest first, if there is room
+    /// again. Returns those, and where they land. A receiver that drains a flood would otherwise
+    /// ask for one body at a time.
+    pub(super) fn refill(&mut self) -> Vec<(Inbound, Target, Area)> {
+        if !self.budget.has_room_again() {
+            return Vec::new();
         }
+        let mut places = Vec::new();
+        for (place, message) in self.unexpected.iter_places() {
+            let is_synchronous = message.envelope.flags.is_synchronous();
+            if matches!(message.body, Body::Held(_))
+                && self.budget.admit(is_synchronous, message.len) == Unmatched::TakeIn
+            {
+                places.push(place);
+            }
+            if !self.budget.has_room_again() {
+                break;
+            }
+        }
+        places.into_iter().map(|place| self.bring(place)).collect()
+    }
+
+    /// Prepares memory for the message at `place`, which is with its sender and counted. Returns
+    /// how it lands.
+    fn bring(&mut self, place: u32) -> (Inbound, Target, Area) {
+        let len = self.message(place).len;
         let mut buffer = self.pool.take_filled(len as usize);
         let area = Area::Run(Span::held(&mut buffer));
-        self.message(place).body = Body::Coming(buffer);
-        Some((inbound, Target::Unexpected(place), area))
+        let body = replace(&mut self.message(place).body, Body::Coming(buffer));
+        let Body::Held(inbound) = body else {
+            unreachable!("its body is with its sender")
+        };
+        (inbound, Target::Unexpected(place), area)
     }
 }
 

@@ -57,6 +57,9 @@ impl Traffic {
             for message in self.parts.outbox.take_deferred() {
                 self.send_deferred(message);
             }
+            for (inbound, target, area) in self.parts.inbox.refill() {
+                self.land(inbound, target, area);
+            }
             if let Some(is_full) = self.parts.inbox.turn() {
                 self.links.push_back(is_full);
             }

@@ -117,8 +117,13 @@ impl Unexpected {
 
     /// The messages that wait, in the order in which they arrived.
     pub fn iter(&self) -> impl Iterator<Item = &UnexpectedMessage> {
+        self.iter_places().map(|(_, message)| message)
+    }
+
+    /// As [`Self::iter`], each with its place.
+    pub fn iter_places(&self) -> impl Iterator<Item = (u32, &UnexpectedMessage)> {
         let places = self.queue.iter().map(|(key, _)| key.index);
-        places.filter_map(|place| self.messages.get(place))
+        places.filter_map(|place| Some((place, self.messages.get(place)?)))
     }
 
     /// The message that this receive has matched, and that is not here as a whole.
