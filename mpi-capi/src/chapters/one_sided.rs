@@ -229,7 +229,8 @@ mpi! {
 
     /// Adds memory to a dynamic window. MPI 5.0, 12.2.4.
     fn MPI_Win_attach(win: Win, base: Address, size: Aint) {
-        Ok(win.lite()?.attach(base.memory(windows::bytes(size)? as usize))?)
+        let memory = base.memory(windows::bytes(size)? as usize);
+        Ok(win.lite()?.attach(base.0.addr() as u64, memory)?)
     }
 
     /// Ends an access epoch that `MPI_Win_start` began. MPI 5.0, 12.5.2.

@@ -10,18 +10,23 @@ use crate::data::{Datatype, each_run_of};
 use crate::error::{Class, Error, Result};
 use crate::memory::{Origin, Span};
 
-/// What is attached, by address. Regions do not overlap.
+/// What is attached.
 #[derive(Debug, Default)]
-pub(super) struct Attached(BTreeMap<u64, Span>);
+pub(super) struct Attached {
+    /// By address. They do not overlap.
+    regions: BTreeMap<u64, Span>,
+    /// The addresses at which no bytes are attached, as a rank does that has no data.
+    empty: Vec<u64>,
+}
 
 impl Attached {
     /// The region in which the `len` bytes at `address` begin, and where they do. All of them lie
     /// in it and in those that follow without a gap.
     fn find(&self, address: u64, len: u64) -> Option<(Span, i64)> {
-        let (first, span) = self.0.range(..=address).next_back()?;
+        let (first, span) = self.regions.range(..=address).next_back()?;
         let end = address.checked_add(len)?;
         let mut reached = *first;
-        for (start, span) in self.0.range(first..) {
+        for (start, span) in self.regions.range(first..) {
             if *start != reached || reached >= end {
                 break;
             }
@@ -32,8 +37,12 @@ impl Attached {
 
     /// Takes the region at this address away, and returns its addresses.
     pub(super) fn detach(&mut self, address: u64) -> Option<Range<u64>> {
-        let span = self.0.remove(&address)?;
-        Some(address..address + span.len() as u64)
+        if let Some(span) = self.regions.remove(&address) {
+            return Some(address..address + span.len() as u64);
+        }
+        let place = self.empty.iter().position(|it| *it == address)?;
+        self.empty.swap_remove(place);
+        Some(address..address)
     }
 
     /// Checks that the data of a target is attached.
@@ -72,14 +81,22 @@ impl Attached {
         Ok(span.origin(0).moved(to_zero))
     }
 
-    pub(super) fn attach(&mut self, memory: Span) -> Result<()> {
-        let (start, len) = (memory.address(), memory.len() as u64);
+    /// Attaches memory at address `start`.
+    ///
+    /// # Errors
+    /// `RmaAttach`: some of it is attached.
+    pub(super) fn attach(&mut self, start: u64, memory: Span) -> Result<()> {
+        let len = memory.len() as u64;
+        if len == 0 {
+            self.empty.push(start);
+            return Ok(());
+        }
         let end = start.saturating_add(len);
-        let before = self.0.range(..end).next_back();
+        let before = self.regions.range(..end).next_back();
         let overlap = before.filter(|(at, span)| **at + span.len() as u64 > start);
         match overlap {
             None => {
-                self.0.insert(start, memory);
+                self.regions.insert(start, memory);
                 Ok(())
             }
             Some((at, span)) => Err(wrong(

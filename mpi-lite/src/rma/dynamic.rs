@@ -8,18 +8,15 @@ use crate::error::{Class, Result};
 use crate::memory::Span;
 
 impl Window {
-    /// Attaches memory to a dynamic window. Local. No memory at all is no error.
+    /// Attaches the memory at `address` to a dynamic window. Local. No bytes are no error.
     ///
     /// # Errors
     /// `RmaFlavor`: the window is not dynamic. `RmaAttach`: some of it is attached.
     ///
     /// Source: MPI 5.0, 12.2.4.
-    pub fn attach(&self, memory: Span) -> Result<()> {
+    pub fn attach(&self, address: u64, memory: Span) -> Result<()> {
         self.check_dynamic("MPI_Win_attach")?;
-        match memory.is_empty() {
-            true => Ok(()),
-            false => self.inner.attached.lock().attach(memory),
-        }
+        self.inner.attached.lock().attach(address, memory)
     }
 
     /// Detaches the memory that was attached at this address. Local.

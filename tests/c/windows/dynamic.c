@@ -111,6 +111,14 @@ static void errors(void)
     OK(MPI_Win_attach(win, memory + 32, 32));
     OK(MPI_Win_detach(win, memory + 32));
     OK(MPI_Win_detach(win, memory));
+    /* A rank that has no data attaches no bytes, and detaches them. */
+    OK(MPI_Win_attach(win, other, 0));
+    OK(MPI_Win_attach(win, other, sizeof other));
+    OK(MPI_Win_detach(win, other));
+    OK(MPI_Win_detach(win, other));
+    OK(MPI_Win_attach(win, NULL, 0));
+    OK(MPI_Win_detach(win, NULL));
+    FAILS(MPI_Win_detach(win, other), MPI_ERR_RMA_ATTACH);
 }
 
 /* Memory is attached to dynamic windows only. */
