@@ -29,6 +29,7 @@ pub(super) fn combine(
         (_, Some(incoming), Some(target)) if base.has_no_gaps() => {
             combine_runs((op, base), incoming, target, None)
         }
+        _ if base.has_no_gaps() => combine_pieces((op, base), incoming, target),
         _ => combine_copies(op, &Datatype::Basic(base), incoming, target),
     }
 }
@@ -78,7 +79,25 @@ pub(super) fn swap_runs([origin, compare, old]: [Span; 3], target: Span) -> bool
     true
 }
 
-/// The same with copies of both, as the operator wants them.
+/// The same with data of which some lies in several runs, a piece at a time.
+#[inline(never)]
+fn combine_pieces((op, base): (&Op, Basic), incoming: &Area, target: &Area) -> Result<()> {
+    const PIECE: usize = 16 << 10;
+    let len = target.len() as usize;
+    let most = (PIECE - PIECE % base.size() as usize).min(len);
+    let (mut from, mut to) = (vec![0; most], vec![0; most]);
+    for at in (0..len).step_by(most.max(1)) {
+        let bytes = most.min(len - at);
+        let (from, to) = (&mut from[..bytes], &mut to[..bytes]);
+        incoming.read(at, &mut *from);
+        target.read(at, &mut *to);
+        op.apply(from, to, bytes as u64 / base.size(), &Datatype::Basic(base))?;
+        target.write(at, &*to);
+    }
+    Ok(())
+}
+
+/// The same with copies of both, of elements with gaps, as the operator wants them.
 #[cold]
 fn combine_copies(op: &Op, datatype: &Datatype, incoming: &Area, target: &Area) -> Result<()> {
     let count = target.len() / datatype.size();
