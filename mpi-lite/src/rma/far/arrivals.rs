@@ -64,11 +64,7 @@ impl Handler for Service {
                     desk.lines[rank as usize].leaving -= 1;
                     out.finished.extend(request.map(|request| (request, None)));
                 }
-                Left::Answer(_) => {
-                    let visitor = &mut desk.visitors[rank as usize];
-                    visitor.leaving = visitor.leaving.saturating_sub(1);
-                    desk.advance(rank, out);
-                }
+                Left::Answer(_) => {}
             }
             Some(())
         });
@@ -232,7 +228,7 @@ impl Desk {
         });
         self.landing.retain(|(from, _), _| !lost(from));
         let line = &mut self.lines[rank as usize];
-        (line.replies, line.leaving) = (0, 0);
+        (line.replies, line.bodies, line.leaving) = (0, 0, 0);
         let why = format!("rank {rank} of {} is lost", self.title);
         let failed = |request| (request, Some(Cause::System(why.clone().into()).into()));
         out.finished.extend(requests.into_iter().map(failed));

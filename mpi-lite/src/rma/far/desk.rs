@@ -68,8 +68,9 @@ pub(super) struct Line {
     pub(super) answered: u64,
     /// Heads since the last question.
     pub(super) heads: u32,
-    /// Answers with data that are missing.
+    /// Answers with data that are missing, and those of them that come as bodies.
     pub(super) replies: u32,
+    pub(super) bodies: u32,
     /// Bodies that the link reads.
     pub(super) leaving: u32,
     /// What the target could not do.
@@ -92,6 +93,7 @@ impl Default for Line {
             answered: 0,
             heads: 0,
             replies: 0,
+            bodies: 0,
             leaving: 0,
             error: None,
             is_lost: false,
@@ -132,8 +134,6 @@ pub(super) struct Visitor {
     pub(super) queue: VecDeque<Queued>,
     /// Bodies that come straight to the memory.
     pub(super) landing: u32,
-    /// Bodies of answers to it that a link reads from the memory.
-    pub(super) leaving: u32,
     /// It waits for the lock; it has got it meanwhile.
     pub(super) is_waiting: bool,
     pub(super) is_granted: bool,
@@ -161,6 +161,8 @@ pub(super) struct Reply {
     pub(super) place: Area,
     /// From which byte of it on.
     pub(super) offset: usize,
+    /// It comes as a body.
+    pub(super) is_body: bool,
     pub(super) request: Option<Request>,
 }
 
@@ -300,7 +302,6 @@ impl Desk {
             let range = |span: Span| span.address()..span.address() + span.len() as u64;
             let what = Left::Answer(span.map(range));
             self.leaving.insert(mail.number, Leaving { rank, what });
-            self.visitors[rank as usize].leaving += 1;
         }
         out.mails.push(mail);
     }
@@ -315,7 +316,9 @@ impl Desk {
 
     /// Notes that an operation waits for data. Returns its number.
     pub(super) fn await_reply(&mut self, reply: Reply) -> u32 {
-        self.lines[reply.rank as usize].replies += 1;
+        let line = &mut self.lines[reply.rank as usize];
+        line.replies += 1;
+        line.bodies += u32::from(reply.is_body);
         loop {
             self.last_reply = self.last_reply.wrapping_add(1);
             let id = self.last_reply;
@@ -329,7 +332,9 @@ impl Desk {
     /// The data of an operation has come.
     pub(super) fn end_reply(&mut self, id: u32, error: Option<Error>, out: &mut Out) {
         if let Some(reply) = self.replies.remove(&id) {
-            self.lines[reply.rank as usize].replies -= 1;
+            let line = &mut self.lines[reply.rank as usize];
+            line.replies -= 1;
+            line.bodies -= u32::from(reply.is_body);
             out.finished
                 .extend(reply.request.map(|request| (request, error)));
         }

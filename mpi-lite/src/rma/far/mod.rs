@@ -254,8 +254,27 @@ impl Far {
         }
     }
 
+    /// Waits for long data of these targets. They may change it once they hear that the epoch is
+    /// over here, and a link may read it until it has come.
+    fn await_bodies(&self, ranks: &[u32]) -> Result<()> {
+        let desk = self.desk.lock();
+        let has_bodies = |&&rank: &&u32| desk.lines[rank as usize].bodies > 0;
+        let busy: Vec<u32> = ranks.iter().filter(has_bodies).copied().collect();
+        drop(desk);
+        if busy.is_empty() {
+            return Ok(());
+        }
+        self.act(|desk, out| {
+            busy.iter().for_each(|&rank| desk.send(rank, None, out));
+            Ok(())
+        })?;
+        let says = |rank, line: &Line| self.operations_at(rank, line);
+        self.wait_for(&busy, says, |line| line.bodies == 0)
+    }
+
     /// Completes all operations at these targets, and unlocks them.
     pub(super) fn unlock(&self, ranks: &[u32]) -> Result<()> {
+        let come = self.await_bodies(ranks);
         self.act(|desk, out| {
             ranks.iter().for_each(|&rank| desk.unlock(rank, out));
             Ok(())
@@ -265,7 +284,7 @@ impl Far {
         ranks
             .iter()
             .for_each(|&rank| desk.lines[rank as usize].holder = None);
-        unlocked
+        come.and(unlocked)
     }
 
     /// Tells these ranks that they may access the memory of this process.
@@ -289,6 +308,7 @@ impl Far {
 
     /// Completes all operations at these targets, and tells them so.
     pub(super) fn complete(&self, ranks: &[u32]) -> Result<()> {
+        let come = self.await_bodies(ranks);
         self.act(|desk, out| {
             for &rank in ranks {
                 desk.make_room(rank, 1, out);
@@ -299,7 +319,7 @@ impl Far {
             }
             Ok(())
         })?;
-        self.wait_over(ranks)
+        come.and(self.wait_over(ranks))
     }
 
     /// Waits until each of these ranks has completed once more.

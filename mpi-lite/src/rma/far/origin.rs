@@ -189,10 +189,12 @@ impl Desk {
             Reach::Piece(offset) => (offset, None),
             Reach::Last(offset) => (offset, sending.request),
         };
+        let is_body = matches!(reach, Reach::Whole) && result.len() > INLINE_MOST;
         self.await_reply(Reply {
             rank,
             place: result.clone(),
             offset,
+            is_body,
             request,
         })
     }

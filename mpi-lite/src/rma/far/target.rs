@@ -67,7 +67,7 @@ impl Desk {
     ) -> bool {
         let visitor = &mut self.visitors[rank as usize];
         // These come after all that the origin has done before.
-        if visitor.landing + visitor.leaving > 0
+        if visitor.landing > 0
             && matches!(record, Record::Unlock | Record::Ask(_) | Record::Complete)
         {
             return false;
