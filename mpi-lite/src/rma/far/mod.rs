@@ -120,7 +120,10 @@ impl Far {
     ) -> Result<()> {
         let bytes = target.datatype.bytes(target.count)?;
         if bytes > INLINE_MOST {
-            self.prepare_long(target.rank, bytes)?;
+            self.check_long(target.rank, bytes)?;
+            if !matches!(what.0, WindowAction::Get(_)) {
+                self.await_lock(target.rank)?;
+            }
         }
         let open = self.act(|desk, out| {
             desk.operate(what, (target, at), request, out)?;
@@ -142,14 +145,18 @@ impl Far {
         )
     }
 
-    /// Checks that a link carries so many bytes at a time, and waits for the lock of the target, so
-    /// that they do not pile up there.
-    fn prepare_long(&self, rank: u32, len: u64) -> Result<()> {
+    /// Checks that a link carries so many bytes at a time.
+    fn check_long(&self, rank: u32, len: u64) -> Result<()> {
         let peer = self.desk.lock().peer(rank);
         let limit = self.engine.with(|lane| lane.body_limit(peer));
-        if len > limit {
-            return Err(Cause::TooLong { len, limit }.into());
+        match len > limit {
+            true => Err(Cause::TooLong { len, limit }.into()),
+            false => Ok(()),
         }
+    }
+
+    /// Waits for the lock of a target, so that long data does not pile up there.
+    fn await_lock(&self, rank: u32) -> Result<()> {
         if self.desk.lock().lines[rank as usize].is_locked() {
             return Ok(());
         }
