@@ -119,14 +119,12 @@ impl Desk {
             sending.data.append_to(&mut data);
             self.record(rank, (&sending, Reach::Whole), (&place, &data), out);
         }
-        let awaits_data = sending.result.is_some();
-        match (sending.request, awaits_data) {
-            // The program waits for it.
-            (Some(_), true) => self.send(rank, None, out),
-            (Some(request), false) if is_copied => {
+        if let Some(request) = sending.request {
+            // The program waits for it, and may wait for what it does at the target.
+            self.send(rank, None, out);
+            if is_copied && sending.result.is_none() {
                 out.finished.push((request, None));
             }
-            _ => {}
         }
         if self.lines[rank as usize].heads >= HEADS_MOST {
             self.ask(rank, out);
