@@ -2,6 +2,7 @@
 /* Each operation with all operators and datatypes that it takes, and with data of any form. */
 #include "window.h"
 #include <stdint.h>
+#include <sys/resource.h>
 
 enum { LARGE = 50000 };
 
@@ -333,6 +334,40 @@ static void bottom(void)
     free_window(kind, base, &win);
 }
 
+/* A target keeps little data of answers that an origin has not fetched yet. */
+static void many_fetches(void)
+{
+    enum { FETCHES = 512, LEN = 16384, MOST_KIB = 16 << 10 };
+    MPI_Win win;
+    int *base = make_window(ALLOCATED, LEN * sizeof *base, sizeof *base, &win), i, j;
+    struct rusage before, after;
+
+    for (i = 0; i < LEN; i++)
+        base[i] = i;
+    MPI_Barrier(MPI_COMM_WORLD);
+    getrusage(RUSAGE_SELF, &before);
+    if (rank == 1) {
+        int(*old)[LEN] = malloc(FETCHES * sizeof *old);
+
+        CHECK(old != NULL, "memory for %d fetches", FETCHES);
+        OK(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win));
+        for (i = 0; i < FETCHES; i++)
+            OK(MPI_Get_accumulate(NULL, 0, MPI_INT, old[i], LEN, MPI_INT, 0, 0, LEN, MPI_INT,
+                                  MPI_NO_OP, win));
+        OK(MPI_Win_unlock(0, win));
+        for (i = 0; i < FETCHES; i++)
+            for (j = 0; j < LEN; j++)
+                CHECK(old[i][j] == j, "%d at %d of fetch %d, not %d", j, j, i, old[i][j]);
+        free(old);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    getrusage(RUSAGE_SELF, &after);
+    if (rank == 0)
+        CHECK(after.ru_maxrss - before.ru_maxrss < MOST_KIB, "the target to need %ld KiB",
+              after.ru_maxrss - before.ru_maxrss);
+    free_window(ALLOCATED, base, &win);
+}
+
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);
@@ -353,5 +388,7 @@ int main(int argc, char **argv)
         bottom();
     }
     units();
+    if (size > 1)
+        many_fetches();
     return end();
 }

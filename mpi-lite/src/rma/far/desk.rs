@@ -16,6 +16,13 @@ use crate::rma::attached::SharedAttached;
 use crate::rma::epochs::LockKind;
 use crate::rma::title::Title;
 
+/// So many questions to a target may be open before an operation waits.
+const QUESTIONS_MOST: u64 = 8;
+
+/// So many bodies of answers of a target may be missing before an operation waits: the target keeps
+/// data for each.
+const BODIES_MOST: u32 = 64;
+
 /// What a process knows of a window: what it does at others, and what they do here.
 #[derive(Debug)]
 pub(super) struct Desk {
@@ -108,6 +115,11 @@ impl Line {
     /// Returns true if all operations are over at this process.
     pub(super) fn is_over_here(&self) -> bool {
         self.replies == 0 && self.leaving == 0
+    }
+
+    /// Returns true if the target is near enough for more operations.
+    pub(super) fn is_near(&self) -> bool {
+        self.asked - self.answered < QUESTIONS_MOST && self.bodies < BODIES_MOST
     }
 
     /// Returns true if no lock has to be waited for.

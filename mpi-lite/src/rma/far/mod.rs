@@ -48,9 +48,6 @@ pub(super) struct Far {
     port: Mutex<Option<OpenPort>>,
 }
 
-/// So many questions to a target may be open before an operation waits.
-const QUESTIONS_MOST: u64 = 8;
-
 impl Far {
     pub(super) fn new(
         communicator: &Communicator,
@@ -125,24 +122,23 @@ impl Far {
                 self.await_lock(target.rank)?;
             }
         }
-        let open = self.act(|desk, out| {
+        let is_near = self.act(|desk, out| {
             desk.operate(what, (target, at), request, out)?;
-            let line = &desk.lines[target.rank as usize];
-            Ok(line.asked - line.answered)
+            let is_near = desk.lines[target.rank as usize].is_near();
+            if !is_near {
+                desk.send(target.rank, None, out);
+            }
+            Ok(is_near)
         })?;
         if target.rank == self.me {
             // The program may look at its memory, and others may change it next.
             return self.flush(core::iter::once(self.me));
         }
-        if open < QUESTIONS_MOST {
+        if is_near {
             return Ok(());
         }
-        let is_near = |line: &Line| line.asked - line.answered < QUESTIONS_MOST;
-        self.wait_for(
-            &[target.rank],
-            |rank, line| self.operations_at(rank, line),
-            is_near,
-        )
+        let says = |rank, line: &Line| self.operations_at(rank, line);
+        self.wait_for(&[target.rank], says, Line::is_near)
     }
 
     /// Checks that a link carries so many bytes at a time.
