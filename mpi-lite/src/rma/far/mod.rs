@@ -124,21 +124,16 @@ impl Far {
         }
         let is_near = self.act(|desk, out| {
             desk.operate(what, (target, at), request, out)?;
-            let is_near = desk.lines[target.rank as usize].is_near();
-            if !is_near {
-                desk.send(target.rank, None, out);
-            }
-            Ok(is_near)
+            Ok(desk.lines[target.rank as usize].is_near())
         })?;
         if target.rank == self.me {
             // The program may look at its memory, and others may change it next.
             return self.flush(core::iter::once(self.me));
         }
-        if is_near {
-            return Ok(());
+        match is_near {
+            true => Ok(()),
+            false => self.send_and_wait(&[target.rank], Line::is_near),
         }
-        let says = |rank, line: &Line| self.operations_at(rank, line);
-        self.wait_for(&[target.rank], says, Line::is_near)
     }
 
     /// Checks that a link carries so many bytes at a time.
@@ -220,12 +215,16 @@ impl Far {
     /// Completes all operations on these targets at this process.
     pub(super) fn flush_local(&self, ranks: impl Iterator<Item = u32>) -> Result<()> {
         let ranks: Vec<u32> = ranks.collect();
+        self.send_and_wait(&ranks, Line::is_over_here)
+    }
+
+    /// Sends what is collected for these targets, and waits until each of them is `ready`.
+    fn send_and_wait(&self, ranks: &[u32], ready: impl Fn(&Line) -> bool) -> Result<()> {
         self.act(|desk, out| {
             ranks.iter().for_each(|&rank| desk.send(rank, None, out));
             Ok(())
         })?;
-        let says = |rank, line: &Line| self.operations_at(rank, line);
-        self.wait_for(&ranks, says, Line::is_over_here)
+        self.wait_for(ranks, |rank, line| self.operations_at(rank, line), ready)
     }
 
     /// Locks targets, with the first operation on each; at once where the program itself may load
@@ -264,15 +263,10 @@ impl Far {
         let has_bodies = |&&rank: &&u32| desk.lines[rank as usize].bodies > 0;
         let busy: Vec<u32> = ranks.iter().filter(has_bodies).copied().collect();
         drop(desk);
-        if busy.is_empty() {
-            return Ok(());
+        match busy.is_empty() {
+            true => Ok(()),
+            false => self.send_and_wait(&busy, |line| line.bodies == 0),
         }
-        self.act(|desk, out| {
-            busy.iter().for_each(|&rank| desk.send(rank, None, out));
-            Ok(())
-        })?;
-        let says = |rank, line: &Line| self.operations_at(rank, line);
-        self.wait_for(&busy, says, |line| line.bodies == 0)
     }
 
     /// Completes all operations at these targets, and unlocks them.
